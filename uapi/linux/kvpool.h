@@ -1,0 +1,1450 @@
+/* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR MIT) */
+/*
+ * kvpool - the contract between a pool of KV-cache blocks and its clients.
+ *
+ * The only header that kernel and userspace share. Every operation is one
+ * struct and one number; both are the same through ioctl(2), through
+ * IORING_OP_URING_CMD and in process.
+ */
+#ifndef _UAPI_LINUX_KVPOOL_H
+#define _UAPI_LINUX_KVPOOL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * DOC: The frame of every call
+ *
+ * Every call struct begins with struct kvp_head. @size is the size of the
+ * struct as the caller knows it. A shorter struct is extended with zeros, a
+ * longer one is taken if its unknown tail is zero; zero in a field that was
+ * added later means the behaviour before it existed. Unknown bits in @flags and
+ * non-zero reserved fields are refused.
+ *
+ * Arrays are (pointer, count) pairs. The pointer must be aligned to the size of
+ * the largest member of the element. A count of zero with a null pointer means
+ * "no array".
+ *
+ * Every call returns 0 or a negative errno. On an error nothing has changed,
+ * and @reason says which of the causes of that errno it was; @where says which
+ * element (of an array, of a batch, or which family) it was about.
+ *
+ * ============  ===========================================================
+ * errno         meaning
+ * ============  ===========================================================
+ * EINVAL        malformed: unknown flag, non-zero reserved field, bad value
+ * E2BIG         struct larger than a page, or an unknown non-zero tail (only)
+ * EFAULT        a pointer that cannot be read or written
+ * EOVERFLOW     a count or length above the limits of this contract
+ * ENOTTY        unknown operation
+ * EOPNOTSUPP    this family, door or kernel cannot do that
+ * ENOENT        unknown id or name
+ * ESTALE        an id whose object is gone (old generation), or that was revoked
+ * EBUSY         wrong state; another call works on the object
+ * EEXIST        the name is taken
+ * EPERM         not the owner of what the id names
+ * EACCES        the client lacks the right
+ * EDQUOT        over a limit of the client
+ * ENOSPC        the pool is full now
+ * EFBIG         can never fit into this pool
+ * ENOMEM        no memory for metadata
+ * EKEYREJECTED  identity or seal forbids it
+ * EIO           the pool was destroyed, or its backing is lost
+ * EOWNERDEAD    the owner died, contents are suspect
+ * ECANCELED     not executed, an earlier entry of the batch failed
+ * ============  ===========================================================
+ *
+ * Rights are fixed when a client attaches: %KVP_RIGHT_USE to hold blocks and to
+ * match, %KVP_RIGHT_PUBLISH to publish, %KVP_RIGHT_ADMIN to set limits, audit,
+ * destroy, reclaim and to invalidate what others published.
+ */
+
+/* Limits of the contract, the same for every pool. */
+#define KVP_NAME_LEN		64	/* with the terminating NUL */
+#define KVP_FAMILY_NAME_LEN	16
+#define KVP_MAX_FAMILIES	16
+#define KVP_MAX_BLOCKS		(1 << 24)	/* a family */
+#define KVP_MAX_BLOCK_TOKENS	(1 << 16)
+#define KVP_MAX_CALL_TOKENS	(1 << 20)	/* token ids in one call */
+#define KVP_MAX_CALL_BLOCKS	(1 << 16)	/* blocks, or entries of a list, in one call */
+#define KVP_MAX_NODE_BLOCKS	255		/* that cover one index node, all families */
+#define KVP_MAX_SEQ_TOKENS	(1ULL << 32)
+#define KVP_MAX_BATCH		256
+#define KVP_MAX_BACKINGS	64
+#define KVP_DIGEST_LEN		32
+
+/**
+ * DOC: Ids
+ *
+ * A block id holds 4 bits of family, 24 bits of index and 36 bits of
+ * generation. The generation changes whenever the block becomes free, so an old
+ * id is refused (ESTALE) and never followed. 0 is %KVP_BLOCK_NULL, "no block":
+ * a slot whose block was released (a window's past).
+ *
+ * Ids of sequences and matches hold 32 bits of index and 32 bits of
+ * generation, and mean something only to the client that made them. 0 is no id.
+ */
+#define KVP_BLOCK_NULL		0ULL
+#define KVP_BLOCK_FAMILY_SHIFT	60
+#define KVP_BLOCK_INDEX_SHIFT	36
+#define KVP_BLOCK_INDEX_MASK	0xffffffULL
+#define KVP_BLOCK_GEN_MASK	0xfffffffffULL
+#define KVP_BLOCK_ID(family, index, gen) \
+	(((__u64)(family) << KVP_BLOCK_FAMILY_SHIFT) | \
+	 ((__u64)(index) << KVP_BLOCK_INDEX_SHIFT) | (__u64)(gen))
+#define KVP_BLOCK_FAMILY(id)	((__u32)((id) >> KVP_BLOCK_FAMILY_SHIFT))
+#define KVP_BLOCK_INDEX(id) \
+	((__u32)(((id) >> KVP_BLOCK_INDEX_SHIFT) & KVP_BLOCK_INDEX_MASK))
+#define KVP_BLOCK_GEN(id)	((id) & KVP_BLOCK_GEN_MASK)
+
+/*
+ * In a batch, the id of the object that entry @k created (entry @k comes
+ * earlier in the same batch). Refused anywhere else.
+ */
+#define KVP_REF_FLAG		(1ULL << 63)
+#define KVP_REF(k)		(KVP_REF_FLAG | (__u64)(k))
+
+/**
+ * struct kvp_head - the frame of every call
+ * @size: in: size of the whole struct in bytes
+ * @flags: in: flags of the operation
+ * @reason: out: enum kvp_reason, 0 on success
+ * @where: out: index of the array element, batch entry or family that @reason
+ *         speaks of, 0 where there is none
+ */
+struct kvp_head {
+	__u32 size;
+	__u32 flags;
+	__u32 reason;
+	__u32 where;
+};
+
+/**
+ * enum kvp_reason - tells the causes of one errno apart
+ * @KVP_REASON_NONE: success, or the errno says all
+ * @KVP_REASON_SIZE: head.size too small, too large or unknown tail
+ * @KVP_REASON_FLAG: unknown or contradictory flag
+ * @KVP_REASON_RESERVED: non-zero reserved field; where = byte offset
+ * @KVP_REASON_POINTER: null or unreadable; where = byte offset of it
+ * @KVP_REASON_ALIGNMENT: misaligned pointer; where = byte offset of it
+ * @KVP_REASON_COUNT: count zero, or above the contract's limit
+ * @KVP_REASON_NAME: empty, unterminated or has characters not allowed
+ * @KVP_REASON_VALUE: a field out of range; where = byte offset of it
+ * @KVP_REASON_FAMILY: no such family, or a bad description of one
+ * @KVP_REASON_DUPLICATE: named twice where it may stand once
+ * @KVP_REASON_OPERATION: unknown operation
+ * @KVP_REASON_NESTING: a batch in a batch
+ * @KVP_REASON_BATCH_REF: KVP_REF outside a batch, or to no creation
+ * @KVP_REASON_EXTRA: extra digests not ascending, or outside the call's tokens
+ * @KVP_REASON_COPIES: array of copies too short; where = how many are needed
+ * @KVP_REASON_LENGTH: length or position outside the sequence
+ * @KVP_REASON_NO_POOL: no pool of that name that the caller may see
+ * @KVP_REASON_NO_SEQ: no such sequence of this client
+ * @KVP_REASON_NO_MATCH: no such match of this client
+ * @KVP_REASON_NO_BLOCK: no block has that index
+ * @KVP_REASON_NO_CLIENT: no such client in this pool
+ * @KVP_REASON_NO_BACKING: no backing has that index
+ * @KVP_REASON_GENERATION: the id's object is gone
+ * @KVP_REASON_NOT_HELD: the block is not held by this client
+ * @KVP_REASON_SEQ_BUSY: another call works on the sequence
+ * @KVP_REASON_COPY_PENDING: copies were asked for and not yet acknowledged
+ * @KVP_REASON_ATTACHED: the client is attached already
+ * @KVP_REASON_NOT_ATTACHED: the operation needs a pool
+ * @KVP_REASON_POOL_IN_USE: others are attached
+ * @KVP_REASON_POSITION: expected position differs; the struct says the right one
+ * @KVP_REASON_UNPUBLISHED: the operation needs computed tokens
+ * @KVP_REASON_RIGHT_USE: needs KVP_RIGHT_USE
+ * @KVP_REASON_RIGHT_PUBLISH: needs KVP_RIGHT_PUBLISH
+ * @KVP_REASON_RIGHT_ADMIN: needs KVP_RIGHT_ADMIN
+ * @KVP_REASON_PERSISTENT: may not make persistent pools
+ * @KVP_REASON_POOL_FULL: free + idle do not suffice; where = family
+ * @KVP_REASON_COVERED: idle would suffice, but references keep it; where = family
+ * @KVP_REASON_GUARANTEED: what is left is guaranteed to others; where = family
+ * @KVP_REASON_NEVER_FITS: larger than the pool; where = family
+ * @KVP_REASON_NODES: no index node left
+ * @KVP_REASON_EXTRAS: no room for an extra or namespace digest
+ * @KVP_REASON_MEMORY: no memory for metadata
+ * @KVP_REASON_LIMIT_BLOCKS: limit of charged blocks; where = family
+ * @KVP_REASON_LIMIT_SLOTS: limit of slots in tables
+ * @KVP_REASON_LIMIT_SEQS: limit of sequences
+ * @KVP_REASON_LIMIT_MATCHES: limit of open matches
+ * @KVP_REASON_LIMIT_METADATA: limit of bytes of metadata
+ * @KVP_REASON_LIMIT_RAW: limit of raw references
+ * @KVP_REASON_LIMIT_CLIENTS: the pool has as many clients as it can
+ * @KVP_REASON_DOOR: this door cannot do that
+ * @KVP_REASON_STATE_FAMILY: accumulated state cannot lose tokens; where = family
+ * @KVP_REASON_WINDOW_RELEASED: rows the window needs were released; where = family
+ * @KVP_REASON_INVALIDATED: the namespace was invalidated since the sequence began
+ * @KVP_REASON_SEAL: backing of the wrong kind, size or seals
+ * @KVP_REASON_DESTROYED: the pool was destroyed
+ * @KVP_REASON_EARLIER_ENTRY: ECANCELED by KVP_BATCH_STOP_ON_ERROR
+ *
+ * Values are never reused; a client must be ready for ones it does not know.
+ */
+enum kvp_reason {
+	KVP_REASON_NONE = 0,
+	/* EINVAL, E2BIG, EFAULT, EOVERFLOW: the call itself */
+	KVP_REASON_SIZE = 1,
+	KVP_REASON_FLAG = 2,
+	KVP_REASON_RESERVED = 3,
+	KVP_REASON_POINTER = 4,
+	KVP_REASON_ALIGNMENT = 5,
+	KVP_REASON_COUNT = 6,
+	KVP_REASON_NAME = 7,
+	KVP_REASON_VALUE = 8,
+	KVP_REASON_FAMILY = 9,
+	KVP_REASON_DUPLICATE = 10,
+	KVP_REASON_OPERATION = 11,
+	KVP_REASON_NESTING = 12,
+	KVP_REASON_BATCH_REF = 13,
+	KVP_REASON_EXTRA = 14,
+	KVP_REASON_COPIES = 15,
+	KVP_REASON_LENGTH = 16,
+	/* ENOENT, ESTALE, EPERM, EBUSY: ids and states */
+	KVP_REASON_NO_POOL = 32,
+	KVP_REASON_NO_SEQ = 33,
+	KVP_REASON_NO_MATCH = 34,
+	KVP_REASON_NO_BLOCK = 35,
+	KVP_REASON_NO_CLIENT = 36,
+	KVP_REASON_NO_BACKING = 37,
+	KVP_REASON_GENERATION = 38,
+	KVP_REASON_NOT_HELD = 39,
+	KVP_REASON_SEQ_BUSY = 40,
+	KVP_REASON_COPY_PENDING = 41,
+	KVP_REASON_ATTACHED = 42,
+	KVP_REASON_NOT_ATTACHED = 43,
+	KVP_REASON_POOL_IN_USE = 44,
+	KVP_REASON_POSITION = 45,
+	KVP_REASON_UNPUBLISHED = 46,
+	/* EACCES, EPERM */
+	KVP_REASON_RIGHT_USE = 64,
+	KVP_REASON_RIGHT_PUBLISH = 65,
+	KVP_REASON_RIGHT_ADMIN = 66,
+	KVP_REASON_PERSISTENT = 67,
+	/* ENOSPC, EFBIG, ENOMEM, EDQUOT: room */
+	KVP_REASON_POOL_FULL = 80,
+	KVP_REASON_COVERED = 81,
+	KVP_REASON_GUARANTEED = 82,
+	KVP_REASON_NEVER_FITS = 83,
+	KVP_REASON_NODES = 84,
+	KVP_REASON_EXTRAS = 85,
+	KVP_REASON_MEMORY = 86,
+	KVP_REASON_LIMIT_BLOCKS = 87,
+	KVP_REASON_LIMIT_SLOTS = 88,
+	KVP_REASON_LIMIT_SEQS = 89,
+	KVP_REASON_LIMIT_MATCHES = 90,
+	KVP_REASON_LIMIT_METADATA = 91,
+	KVP_REASON_LIMIT_RAW = 92,
+	KVP_REASON_LIMIT_CLIENTS = 93,
+	/* EOPNOTSUPP, EKEYREJECTED, EIO: what cannot be */
+	KVP_REASON_DOOR = 112,
+	KVP_REASON_STATE_FAMILY = 113,
+	KVP_REASON_WINDOW_RELEASED = 114,
+	KVP_REASON_INVALIDATED = 115,
+	KVP_REASON_SEAL = 116,
+	KVP_REASON_DESTROYED = 117,
+	KVP_REASON_EARLIER_ENTRY = 118,
+};
+
+/* Rights of a client, fixed when it attaches. */
+#define KVP_RIGHT_USE		(1U << 0)
+#define KVP_RIGHT_PUBLISH	(1U << 1)
+#define KVP_RIGHT_ADMIN		(1U << 2)
+#define KVP_RIGHT_ALL		(KVP_RIGHT_USE | KVP_RIGHT_PUBLISH | KVP_RIGHT_ADMIN)
+
+/* Feature bits (struct kvp_abi): behaviour is gated by these, not by versions. */
+#define KVP_FEATURE_SEQ		(1ULL << 0)	/* pool, block, sequence, prefix, watch, batch */
+#define KVP_FEATURE_BACKING	(1ULL << 1)	/* backing descriptors */
+#define KVP_FEATURE_EXPORT	(1ULL << 2)	/* export and import of sequences */
+
+/**
+ * enum kvp_family_kind - what one row family keeps
+ * @KVP_FAMILY_DENSE: the rows of all tokens
+ * @KVP_FAMILY_WINDOW: the rows of the last @window tokens, of which the next one to be computed
+ *                     is the last: of what is computed, @window - 1
+ * @KVP_FAMILY_STATE: one slot of fixed size per sequence (recurrent state)
+ */
+enum kvp_family_kind {
+	KVP_FAMILY_DENSE = 1,
+	KVP_FAMILY_WINDOW = 2,
+	KVP_FAMILY_STATE = 3,
+};
+
+/**
+ * enum kvp_block_state - the set a block is in; each block is in exactly one
+ * @KVP_BLOCK_FREE: nobody names it
+ * @KVP_BLOCK_RESERVED: taken for an operation or an admission, not yet named
+ * @KVP_BLOCK_HELD: count > 0 (private, or published and in use)
+ * @KVP_BLOCK_IDLE: published, count 0
+ * @KVP_BLOCK_HELD_BACK: last reference gone, fences have not passed
+ * @KVP_BLOCK_RETIRED: its generations are used up
+ */
+enum kvp_block_state {
+	KVP_BLOCK_FREE = 0,
+	KVP_BLOCK_RESERVED = 1,
+	KVP_BLOCK_HELD = 2,
+	KVP_BLOCK_IDLE = 3,
+	KVP_BLOCK_HELD_BACK = 4,
+	KVP_BLOCK_RETIRED = 5,
+};
+
+#define KVP_BLOCK_STATES	6
+
+/*
+ * Numbers. Groups: pool 0x00, block 0x10, sequence 0x20, remap 0x30, prefix
+ * 0x40, session 0x50, fence 0x60, lifecycle 0x70, watch 0x80, batch 0x90. A
+ * number is never reused. The operation of ioctl(2) and sqe->cmd_op is
+ * KVP_IOC(nr); the kernel looks at type and number only, size and direction are
+ * always those of the struct.
+ */
+#define KVP_IOC_MAGIC		0xD7
+#define KVP_IOC(nr)		_IO(KVP_IOC_MAGIC, nr)
+
+enum kvp_op {
+	KVP_OP_ABI = 0x00,
+	KVP_OP_POOL_CREATE = 0x01,
+	KVP_OP_POOL_ATTACH = 0x02,
+	KVP_OP_POOL_INFO = 0x03,
+	KVP_OP_POOL_LIST = 0x04,
+	KVP_OP_POOL_DESTROY = 0x05,
+	KVP_OP_LIMIT = 0x06,
+	KVP_OP_BACKING_ADD = 0x07,
+	KVP_OP_BACKING_GET = 0x08,
+
+	KVP_OP_BLOCK_ALLOC = 0x10,
+	KVP_OP_BLOCK_REF = 0x11,
+	KVP_OP_BLOCK_UNREF = 0x12,
+	KVP_OP_BLOCK_MAKE_PRIVATE = 0x13,
+
+	KVP_OP_SEQ_CREATE = 0x20,
+	KVP_OP_SEQ_APPEND = 0x21,
+	KVP_OP_SEQ_SET_TOKENS = 0x22,
+	KVP_OP_SEQ_ADVANCE = 0x23,
+	KVP_OP_SEQ_COPIED = 0x24,
+	KVP_OP_SEQ_FORK = 0x25,
+	KVP_OP_SEQ_TRUNCATE = 0x26,
+	KVP_OP_SEQ_FREE = 0x27,
+	KVP_OP_SEQ_TABLE = 0x28,
+	KVP_OP_SEQ_EXPORT = 0x29,
+	KVP_OP_SEQ_IMPORT = 0x2a,
+
+	KVP_OP_PREFIX_MATCH = 0x40,
+	KVP_OP_PREFIX_RELEASE = 0x41,
+	KVP_OP_PREFIX_PUBLISH = 0x42,
+	KVP_OP_PREFIX_INVALIDATE = 0x43,
+	KVP_OP_PREFIX_RECLAIM = 0x44,
+
+	KVP_OP_STATS = 0x80,
+	KVP_OP_AUDIT = 0x81,
+	KVP_OP_BLOCK_DUMP = 0x82,
+	KVP_OP_CLIENT_LIST = 0x83,
+
+	KVP_OP_BATCH = 0x90,
+};
+
+/* ---- pool ---------------------------------------------------------------- */
+
+/**
+ * struct kvp_abi - KVP_OP_ABI: what this door speaks
+ * @head: no flags
+ * @features: out: feature bits, KVP_FEATURE_*
+ * @slice: out: blocks that one hold of a pool's lock touches at most
+ * @max_families: out: families of one pool
+ *
+ * Anyone, attached or not. Errors: those of the frame.
+ */
+struct kvp_abi {
+	struct kvp_head head;
+	__u64 features;
+	__u32 slice;
+	__u32 max_families;
+};
+
+/**
+ * struct kvp_family_desc - one family of a pool
+ * @name: label for people, may be empty; NUL-terminated
+ * @kind: enum kvp_family_kind
+ * @block_tokens: token slots of a block, 1..KVP_MAX_BLOCK_TOKENS; 1 for STATE
+ * @blocks: number of blocks, 1..KVP_MAX_BLOCKS
+ * @block_bytes: bytes of a block (for people and the runtime), > 0
+ * @window: WINDOW: tokens that one token can attend to, itself among them, > 0; otherwise 0
+ * @reserved: 0
+ */
+struct kvp_family_desc {
+	char name[KVP_FAMILY_NAME_LEN];
+	__u32 kind;
+	__u32 block_tokens;
+	__u64 blocks;
+	__u64 block_bytes;
+	__u32 window;
+	__u32 reserved;
+};
+
+/* The pool outlives its last client. */
+#define KVP_POOL_PERSISTENT	(1U << 0)
+#define KVP_POOL_FLAGS_ALL	KVP_POOL_PERSISTENT
+
+/* Reclaim policies. */
+#define KVP_RECLAIM_LRU		0
+
+/**
+ * struct kvp_pool_create - KVP_OP_POOL_CREATE: make a pool and attach to it
+ * @head: KVP_POOL_*
+ * @name: letters, digits, '.', '_', '-'; unique in this host
+ * @families: in: array of struct kvp_family_desc
+ * @nr_families: 1..KVP_MAX_FAMILIES
+ * @index_tokens: tokens of an index node, a multiple of every DENSE and WINDOW
+ *                family's @block_tokens; 0: their least common multiple. At most
+ *                KVP_MAX_CALL_TOKENS, in at most KVP_MAX_NODE_BLOCKS blocks
+ * @mode: permission bits as of a file: r is USE, w is PUBLISH; ADMIN is the owner's
+ * @policy: KVP_RECLAIM_*
+ * @nodes: index nodes; 0: as many as the blocks can need
+ * @extras: extra and namespace digests that can be kept; 0: a default
+ * @pool: out: id of the pool
+ * @client: out: id of this client in the pool
+ * @rights: out: KVP_RIGHT_*
+ * @reserved: 0
+ *
+ * A client that is not attached. All metadata is allocated here. If writing the
+ * result fails the client stays attached.
+ * Errors: EBUSY/ATTACHED, EINVAL (NAME, FAMILY, VALUE, FLAG), EOVERFLOW/COUNT,
+ * EEXIST/NAME, EPERM/PERSISTENT, ENOMEM/MEMORY.
+ */
+struct kvp_pool_create {
+	struct kvp_head head;
+	char name[KVP_NAME_LEN];
+	__u64 families;
+	__u32 nr_families;
+	__u32 index_tokens;
+	__u32 mode;
+	__u32 policy;
+	__u64 nodes;
+	__u64 extras;
+	__u64 pool;
+	__u64 client;
+	__u32 rights;
+	__u32 reserved;
+};
+
+/**
+ * struct kvp_pool_attach - KVP_OP_POOL_ATTACH: become a client of a pool
+ * @head: no flags
+ * @name: the pool's name
+ * @wanted: rights to take, KVP_RIGHT_*; 0: all that the credentials allow
+ * @rights: out: rights taken
+ * @pool: out: id of the pool
+ * @client: out: id of this client in the pool
+ *
+ * A client that is not attached. If writing the result fails it stays attached.
+ * Errors: EBUSY/ATTACHED, EINVAL/NAME,
+ * EINVAL/VALUE (unknown right), ENOENT/NO_POOL (also where the credentials give
+ * no right at all: such a pool is not shown), EACCES/RIGHT_* (a wanted right is
+ * not allowed), EDQUOT/LIMIT_CLIENTS, EFBIG/NEVER_FITS (the guarantee of new
+ * clients, KVP_OP_LIMIT, does not fit beside the others'), ENOMEM/MEMORY.
+ */
+struct kvp_pool_attach {
+	struct kvp_head head;
+	char name[KVP_NAME_LEN];
+	__u32 wanted;
+	__u32 rights;
+	__u64 pool;
+	__u64 client;
+};
+
+/**
+ * struct kvp_pool_info - KVP_OP_POOL_INFO: describe the pool of this client
+ * @head: no flags
+ * @name: out
+ * @families: in: where to write struct kvp_family_desc, may be null
+ * @nr_families: in: room there; out: families of the pool
+ * @index_tokens: out: tokens of an index node
+ * @mode: out
+ * @policy: out
+ * @pool: out: id
+ * @client: out: id of this client
+ * @uid: out: owner
+ * @pool_flags: out: KVP_POOL_*
+ * @rights: out: rights of this client
+ * @nr_clients: out: attached now
+ * @nr_backings: out
+ * @reserved: 0
+ * @nodes: out: index nodes
+ * @metadata_bytes: out: bytes of metadata allocated for the pool
+ *
+ * An attached client. Errors: EBUSY/NOT_ATTACHED; EOVERFLOW/COUNT (the room is
+ * not zero and too small; @nr_families is the number needed).
+ */
+struct kvp_pool_info {
+	struct kvp_head head;
+	char name[KVP_NAME_LEN];
+	__u64 families;
+	__u32 nr_families;
+	__u32 index_tokens;
+	__u32 mode;
+	__u32 policy;
+	__u64 pool;
+	__u64 client;
+	__u32 uid;
+	__u32 pool_flags;
+	__u32 rights;
+	__u32 nr_clients;
+	__u32 nr_backings;
+	__u32 reserved;
+	__u64 nodes;
+	__u64 metadata_bytes;
+};
+
+/**
+ * struct kvp_pool_entry - one pool in a list
+ * @name: its name
+ * @pool: its id
+ * @uid: its owner
+ * @mode: permission bits
+ * @pool_flags: KVP_POOL_*
+ * @nr_families: number of families
+ * @nr_clients: attached now
+ * @reserved: 0
+ */
+struct kvp_pool_entry {
+	char name[KVP_NAME_LEN];
+	__u64 pool;
+	__u32 uid;
+	__u32 mode;
+	__u32 pool_flags;
+	__u32 nr_families;
+	__u32 nr_clients;
+	__u32 reserved;
+};
+
+/**
+ * struct kvp_pool_list - KVP_OP_POOL_LIST: pools that this client may use
+ * @head: no flags
+ * @pools: in: where to write struct kvp_pool_entry, may be null
+ * @nr_pools: in: room there; out: entries written
+ * @total: out: pools that there are to be seen
+ *
+ * Anyone, attached or not; pools without the USE right are left out.
+ * Errors: those of the frame.
+ */
+struct kvp_pool_list {
+	struct kvp_head head;
+	__u64 pools;
+	__u32 nr_pools;
+	__u32 total;
+};
+
+/* Destroy although clients are attached: all their calls on it fail with EIO. */
+#define KVP_DESTROY_FORCE	(1U << 0)
+#define KVP_DESTROY_FLAGS_ALL	KVP_DESTROY_FORCE
+
+/**
+ * struct kvp_pool_destroy - KVP_OP_POOL_DESTROY: end a pool
+ * @head: KVP_DESTROY_*
+ * @name: the pool's name
+ *
+ * Anyone with ADMIN on that pool, attached or not. The name is free at once, the
+ * memory when the last client has left. Errors: EINVAL/NAME, ENOENT/NO_POOL,
+ * EACCES/RIGHT_ADMIN, EBUSY/POOL_IN_USE (another client is attached, no FORCE).
+ */
+struct kvp_pool_destroy {
+	struct kvp_head head;
+	char name[KVP_NAME_LEN];
+};
+
+/* Which members of struct kvp_limit are set. */
+#define KVP_LIMIT_BLOCKS	(1U << 0)
+#define KVP_LIMIT_GUARANTEE	(1U << 1)
+#define KVP_LIMIT_SLOTS		(1U << 2)
+#define KVP_LIMIT_SEQS		(1U << 3)
+#define KVP_LIMIT_RAW		(1U << 4)
+#define KVP_LIMIT_MATCHES	(1U << 5)
+#define KVP_LIMIT_METADATA	(1U << 6)
+#define KVP_LIMIT_ALL		0x7fU
+
+#define KVP_UNLIMITED		(~0ULL)
+
+/**
+ * struct kvp_limit - KVP_OP_LIMIT: set limits of a client
+ * @head: no flags
+ * @client: id of the client; 0: those who attach from now on
+ * @mask: KVP_LIMIT_*: which of the following to set; the others are left alone
+ * @family: family that @blocks and @guarantee speak of
+ * @blocks: blocks of @family charged to the client
+ * @guarantee: blocks of @family that others' allocations leave to the client
+ * @slots: slots in the tables of the client's sequences, all families
+ * @seqs: sequences
+ * @raw: raw references
+ * @matches: open matches
+ * @metadata_bytes: bytes of metadata that the client's objects may take
+ *
+ * ADMIN. A block is charged to the client that took it (allocated it, or was
+ * the first to reference it while it was idle) until its last reference goes,
+ * also after that client is gone. A limit below what the client has now stops
+ * it from taking more, and takes nothing away. KVP_UNLIMITED removes a limit;
+ * a guarantee is 0 unless set. Errors: EINVAL (VALUE: unknown mask bit;
+ * FAMILY), ENOENT/NO_CLIENT, EFBIG/NEVER_FITS (all guarantees of the family
+ * together exceed its blocks), EACCES/RIGHT_ADMIN.
+ */
+struct kvp_limit {
+	struct kvp_head head;
+	__u64 client;
+	__u32 mask;
+	__u32 family;
+	__u64 blocks;
+	__u64 guarantee;
+	__u64 slots;
+	__u64 seqs;
+	__u64 raw;
+	__u64 matches;
+	__u64 metadata_bytes;
+};
+
+/* Kinds of backing. */
+#define KVP_BACKING_MEMFD	1	/* memfd with F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL */
+
+/**
+ * struct kvp_backing - KVP_OP_BACKING_ADD and KVP_OP_BACKING_GET: descriptors
+ * @head: no flags
+ * @fd: add, in: the descriptor, which stays the caller's; get, out: a new one,
+ *      close-on-exec, which is the caller's
+ * @kind: add, in; get, out: KVP_BACKING_*
+ * @index: add, out; get, in: 0..backings-1
+ * @reserved: 0
+ * @length: add, in; get, out: bytes, must equal the size of the file
+ * @label: add, in; get, out: for the runtimes; the pool does not look at it
+ *
+ * Add: ADMIN. Get: USE. The pool keeps the file alive and hands it to those who
+ * attach; it never looks at the bytes. Errors: EOPNOTSUPP/DOOR (no descriptors
+ * through this door), EINVAL/VALUE (kind, length), EKEYREJECTED/SEAL (kind, size or
+ * seals of the file), EOVERFLOW/COUNT (KVP_MAX_BACKINGS are there),
+ * ENOENT/NO_BACKING, EBADF, EMFILE.
+ */
+struct kvp_backing {
+	struct kvp_head head;
+	__s32 fd;
+	__u32 kind;
+	__u32 index;
+	__u32 reserved;
+	__u64 length;
+	__u64 label;
+};
+
+/* ---- block --------------------------------------------------------------- */
+
+/**
+ * struct kvp_block_alloc - KVP_OP_BLOCK_ALLOC: take blocks with a raw reference
+ * @head: no flags
+ * @blocks: out: array of __u64 block ids
+ * @nr: how many, 1..KVP_MAX_CALL_BLOCKS; all or none
+ * @family: of which family
+ *
+ * USE. For engines that keep their own block tables. Idle published blocks are
+ * reclaimed, least recently used leaf first, when the free ones do not suffice.
+ * If writing the result fails the blocks are given back. Errors: EINVAL/FAMILY,
+ * EINVAL or EOVERFLOW/COUNT, ENOSPC (POOL_FULL, COVERED, GUARANTEED),
+ * EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_RAW, LIMIT_METADATA),
+ * ENOMEM/MEMORY, EFAULT.
+ */
+struct kvp_block_alloc {
+	struct kvp_head head;
+	__u64 blocks;
+	__u32 nr;
+	__u32 family;
+};
+
+/* ref: the holder is a match; without it, a sequence. */
+#define KVP_BLOCK_REF_MATCH	(1U << 0)
+#define KVP_BLOCK_REF_FLAGS_ALL	KVP_BLOCK_REF_MATCH
+
+/**
+ * struct kvp_block_refs - KVP_OP_BLOCK_REF and KVP_OP_BLOCK_UNREF
+ * @head: ref: KVP_BLOCK_REF_MATCH; unref: no flags
+ * @blocks: in: array of __u64 block ids
+ * @nr: how many, 1..KVP_MAX_CALL_BLOCKS; all or none
+ * @reserved: 0
+ * @holder: ref: 0: the client holds raw references on the blocks already; or the
+ *          id of a sequence or (KVP_BLOCK_REF_MATCH) of a match of the client, whose
+ *          blocks [@first, @first + @nr) of one family these are. unref: 0
+ * @first: ref with a holder: index of the first block in its table; otherwise 0
+ *
+ * USE. ref adds one raw reference to each, unref drops one of the client's
+ * own. KVP_BLOCK_NULL is skipped. A reference does not stop a sequence of the
+ * client from writing slots of the block that have no token yet. A client that
+ * names a block more often than it holds it is refused whole, nothing is
+ * clamped, and the pool's counter underflow_rejected grows. Errors: EINVAL or
+ * EOVERFLOW/COUNT, EINVAL/FAMILY, EINVAL/DUPLICATE (named more often than
+ * held), ESTALE/GENERATION, EPERM/NOT_HELD, ENOENT (NO_BLOCK, NO_SEQ,
+ * NO_MATCH), EBUSY/SEQ_BUSY, EDQUOT (LIMIT_RAW, LIMIT_METADATA),
+ * EOVERFLOW/COUNT (a block's count), ENOMEM/MEMORY; and, where a match's
+ * blocks are idle, EDQUOT/LIMIT_BLOCKS, ENOSPC/GUARANTEED.
+ */
+struct kvp_block_refs {
+	struct kvp_head head;
+	__u64 blocks;
+	__u32 nr;
+	__u32 reserved;
+	__u64 holder;
+	__u64 first;
+};
+
+/**
+ * struct kvp_block_make_private - KVP_OP_BLOCK_MAKE_PRIVATE: before a write
+ * @head: no flags
+ * @block: in: a block on which the client has a raw reference
+ * @result: out: the block to write to
+ * @copy: out: 1: the bytes must be copied from @block to @result by the caller,
+ *        who keeps its reference on @block and drops it (unref) after the copy;
+ *        0: @result is @block, nobody else names it
+ * @reserved: 0
+ *
+ * USE. Copy-on-write for engines that keep their own tables. Errors: as
+ * KVP_OP_BLOCK_ALLOC and KVP_OP_BLOCK_UNREF.
+ */
+struct kvp_block_make_private {
+	struct kvp_head head;
+	__u64 block;
+	__u64 result;
+	__u32 copy;
+	__u32 reserved;
+};
+
+/* ---- sequence ------------------------------------------------------------ */
+
+/**
+ * struct kvp_extra - what else than token ids one index node depends on
+ * @node: which node: index of its first token in the call's sequence divided by
+ *        the pool's @index_tokens, counted from the start of the sequence
+ * @digest: 32 bytes over content and offset of multimodal input, prompt
+ *          embeddings, non-plain positions; equal only where all of it is equal
+ *
+ * In arrays: ascending by @node, each inside the tokens of the call; a digest for a node
+ * that already has tokens must come with the first of them.
+ */
+struct kvp_extra {
+	__u64 node;
+	__u8 digest[KVP_DIGEST_LEN];
+};
+
+/**
+ * struct kvp_copy - bytes that the caller must copy
+ * @src: block to read
+ * @dst: block to write, private to the sequence
+ * @tokens: rows from the block's start that hold computed rows (STATE: 1)
+ * @reserved: 0
+ *
+ * The sources stay held for the sequence until KVP_OP_SEQ_COPIED.
+ */
+struct kvp_copy {
+	__u64 src;
+	__u64 dst;
+	__u32 tokens;
+	__u32 reserved;
+};
+
+/* Take no published prefix. */
+#define KVP_SEQ_NO_MATCH	(1U << 0)
+/* Take the published prefix only: no slot, no token beyond it. */
+#define KVP_SEQ_MATCH_ONLY	(1U << 1)
+#define KVP_SEQ_CREATE_FLAGS_ALL (KVP_SEQ_NO_MATCH | KVP_SEQ_MATCH_ONLY)
+
+/**
+ * struct kvp_seq_create - KVP_OP_SEQ_CREATE: begin a sequence
+ * @head: KVP_SEQ_NO_MATCH, KVP_SEQ_MATCH_ONLY
+ * @space: namespace digest: model, adapter, RoPE, dtype, layout, mask, tenant
+ * @tokens: in: array of __u32 token ids
+ * @nr_tokens: how many, may be 0
+ * @nr_extras: elements of @extras
+ * @extras: in: array of struct kvp_extra
+ * @match_limit: match at most so many tokens; 0: no limit
+ * @reserve: slots beyond the tokens that follow the prompt
+ * @seq: out: id
+ * @matched: out: tokens of the published prefix now in the sequence
+ * @reserved: out: slots that exist
+ *
+ * USE. The longest published prefix is taken by reference, by compared tokens
+ * and digests; slots for the remaining tokens and @reserve are allocated. All
+ * or nothing, over all families. Of the new sequence, tokens = @nr_tokens
+ * (@matched with MATCH_ONLY), computed = @matched. If writing the result fails
+ * the sequence is freed. Errors: EINVAL (FLAG, EXTRA, VALUE), EOVERFLOW
+ * (COUNT, LENGTH), ENOSPC (POOL_FULL, COVERED, GUARANTEED, NODES, EXTRAS),
+ * EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_SLOTS, LIMIT_SEQS,
+ * LIMIT_METADATA), ENOMEM/MEMORY, EFAULT.
+ */
+struct kvp_seq_create {
+	struct kvp_head head;
+	__u8 space[KVP_DIGEST_LEN];
+	__u64 tokens;
+	__u32 nr_tokens;
+	__u32 nr_extras;
+	__u64 extras;
+	__u64 match_limit;
+	__u64 reserve;
+	__u64 seq;
+	__u64 matched;
+	__u64 reserved;
+};
+
+/* Append wherever the sequence ends. */
+#define KVP_POS_END		(~0ULL)
+
+/**
+ * struct kvp_seq_append - KVP_OP_SEQ_APPEND: slots, and token ids, at the end
+ * @head: no flags
+ * @seq: the sequence
+ * @tokens: in: array of __u32 token ids
+ * @nr_tokens: how many, may be 0
+ * @nr_extras: elements of @extras
+ * @extras: in: array of struct kvp_extra
+ * @position: in: number of tokens the caller believes the sequence has, or
+ *            KVP_POS_END; out: the number it had
+ * @reserve: slots that must exist beyond the tokens after this call
+ * @copies: out: array of struct kvp_copy
+ * @nr_copies: in: room there; out: copies to make
+ * @reserved: 0
+ * @nr_reserved: out: slots that exist now
+ *
+ * USE. Slots that an earlier call reserved are used first. Where the new slots
+ * lie in blocks that others hold too or that are published, the sequence gets
+ * private ones, and the caller copies the rows said by @copies and then calls
+ * KVP_OP_SEQ_COPIED. At most one node's blocks are copied. All or nothing,
+ * over all families. If writing the result fails the tokens stand. Errors: as
+ * KVP_OP_SEQ_CREATE; and ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY,
+ * COPY_PENDING), EINVAL/POSITION, EINVAL/COUNT (nothing to do),
+ * EOVERFLOW/COPIES.
+ */
+struct kvp_seq_append {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 tokens;
+	__u32 nr_tokens;
+	__u32 nr_extras;
+	__u64 extras;
+	__u64 position;
+	__u64 reserve;
+	__u64 copies;
+	__u32 nr_copies;
+	__u32 reserved;
+	__u64 nr_reserved;
+};
+
+/**
+ * struct kvp_seq_set_tokens - KVP_OP_SEQ_SET_TOKENS: ids for reserved slots
+ * @head: no flags
+ * @seq: the sequence
+ * @tokens: in: array of __u32 token ids
+ * @nr_tokens: how many, > 0
+ * @nr_extras: elements of @extras
+ * @extras: in: array of struct kvp_extra
+ * @position: in: tokens the caller believes the sequence has, or KVP_POS_END;
+ *            out: the number it had
+ *
+ * USE. As KVP_OP_SEQ_APPEND, but never allocates a slot. Errors: ENOENT/NO_SEQ,
+ * ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING), EINVAL (COUNT, EXTRA,
+ * POSITION), EINVAL/LENGTH (not that many slots are reserved), ENOSPC (NODES, EXTRAS),
+ * EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
+ */
+struct kvp_seq_set_tokens {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 tokens;
+	__u32 nr_tokens;
+	__u32 nr_extras;
+	__u64 extras;
+	__u64 position;
+};
+
+/**
+ * struct kvp_seq_advance - KVP_OP_SEQ_ADVANCE: KV was written
+ * @head: no flags
+ * @seq: the sequence
+ * @computed: in: tokens whose KV is written, counted from the start
+ *
+ * USE. Never goes back; blocks of WINDOW families that only held rows that the
+ * next token cannot attend to, those of tokens before @computed + 1 - @window,
+ * are released. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY,
+ * COPY_PENDING), EINVAL/LENGTH (below computed, or beyond tokens).
+ */
+struct kvp_seq_advance {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 computed;
+};
+
+/**
+ * struct kvp_seq_id - KVP_OP_SEQ_COPIED and KVP_OP_SEQ_FREE
+ * @head: no flags
+ * @seq: the sequence
+ *
+ * USE. COPIED: the copies that append or fork asked for are made; their sources
+ * are let go. Nothing happens if none are pending. FREE: ends the sequence;
+ * gives back exactly what its tables name. Errors: ENOENT/NO_SEQ,
+ * ESTALE/GENERATION, EBUSY/SEQ_BUSY.
+ */
+struct kvp_seq_id {
+	struct kvp_head head;
+	__u64 seq;
+};
+
+/**
+ * struct kvp_seq_fork - KVP_OP_SEQ_FORK: a second sequence on the same blocks
+ * @head: no flags
+ * @seq: the sequence to fork; unchanged
+ * @tokens: in: how many of its computed tokens to share, KVP_POS_END: all
+ *          computed; out: how many are
+ * @child: out: id of the new sequence
+ * @copies: out: array of struct kvp_copy, for the child
+ * @nr_copies: in: room there; out: copies to make
+ * @reserved: 0
+ *
+ * USE. Blocks are shared by reference, except state slots, and, if the parent
+ * has slots beyond @tokens, the blocks of the node in which @tokens ends: of
+ * these the child gets private copies. Of the child tokens = computed =
+ * reserved = @tokens. A STATE family can be forked only at the end of what is
+ * computed. If writing the result fails the child is freed. Errors:
+ * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING),
+ * EINVAL/LENGTH, EOVERFLOW/COPIES, EOPNOTSUPP (STATE_FAMILY, WINDOW_RELEASED),
+ * ENOSPC, EFBIG, EDQUOT, ENOMEM as KVP_OP_SEQ_CREATE, EOVERFLOW/COUNT (a
+ * block's count).
+ */
+struct kvp_seq_fork {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 tokens;
+	__u64 child;
+	__u64 copies;
+	__u32 nr_copies;
+	__u32 reserved;
+};
+
+/**
+ * struct kvp_seq_truncate - KVP_OP_SEQ_TRUNCATE: drop the end of a sequence
+ * @head: no flags
+ * @seq: the sequence
+ * @tokens: in: tokens to keep
+ *
+ * USE. Reserved slots beyond the kept tokens go too, whole blocks are given back.
+ * tokens == what the sequence has just drops the unused reservation. Errors:
+ * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING), EINVAL/LENGTH (more than
+ * it has), EOPNOTSUPP/STATE_FAMILY (below what is computed, other than 0),
+ * EOPNOTSUPP/WINDOW_RELEASED (rows that the window needs there are gone).
+ */
+struct kvp_seq_truncate {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 tokens;
+};
+
+/**
+ * struct kvp_seq_table - KVP_OP_SEQ_TABLE: read the block table and the lengths
+ * @head: no flags
+ * @seq: the sequence
+ * @blocks: out: array of __u64 block ids, may be null; KVP_BLOCK_NULL where a
+ *          window's past was released
+ * @nr_blocks: in: room there; out: ids written
+ * @family: which family's table
+ * @first: in: index of the first slot to write
+ * @total: out: slots of the table
+ * @nr_tokens: out
+ * @nr_computed: out
+ * @nr_reserved: out
+ * @nr_published: out: tokens in published nodes from the start
+ *
+ * USE. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY/SEQ_BUSY, EINVAL/FAMILY.
+ */
+struct kvp_seq_table {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 blocks;
+	__u32 nr_blocks;
+	__u32 family;
+	__u64 first;
+	__u64 total;
+	__u64 nr_tokens;
+	__u64 nr_computed;
+	__u64 nr_reserved;
+	__u64 nr_published;
+};
+
+/**
+ * struct kvp_seq_export - KVP_OP_SEQ_EXPORT: a sequence as a file
+ * @head: no flags
+ * @seq: the sequence
+ * @fd: out: descriptor, close-on-exec; can be passed over a Unix socket
+ * @reserved: 0
+ *
+ * USE. Needs KVP_FEATURE_EXPORT, else EOPNOTSUPP/DOOR.
+ */
+struct kvp_seq_export {
+	struct kvp_head head;
+	__u64 seq;
+	__s32 fd;
+	__u32 reserved;
+};
+
+/**
+ * struct kvp_seq_import - KVP_OP_SEQ_IMPORT: a sequence from such a file
+ * @head: no flags
+ * @fd: in: the descriptor
+ * @reserved: 0
+ * @seq: out: id
+ *
+ * USE. Needs KVP_FEATURE_EXPORT, else EOPNOTSUPP/DOOR.
+ */
+struct kvp_seq_import {
+	struct kvp_head head;
+	__s32 fd;
+	__u32 reserved;
+	__u64 seq;
+};
+
+/* ---- prefix -------------------------------------------------------------- */
+
+/* Keep what was matched from being reclaimed until KVP_OP_PREFIX_RELEASE. */
+#define KVP_MATCH_HOLD		(1U << 0)
+#define KVP_MATCH_FLAGS_ALL	KVP_MATCH_HOLD
+
+/**
+ * struct kvp_prefix_match - KVP_OP_PREFIX_MATCH: how much is published
+ * @head: KVP_MATCH_HOLD
+ * @space: namespace digest
+ * @tokens: in: array of __u32 token ids
+ * @nr_tokens: how many, > 0
+ * @nr_extras: elements of @extras
+ * @extras: in: array of struct kvp_extra
+ * @blocks: out: array of __u64 block ids of @family, may be null;
+ *          KVP_BLOCK_NULL for a node that has none
+ * @nr_blocks: in: room there; out: ids written
+ * @family: family of @blocks
+ * @matched: out: tokens of the longest published prefix that every family can use
+ * @match: out: id to release, with HOLD and if something matched; else 0
+ *
+ * USE. If writing the result fails the match is released. Errors: EINVAL (FLAG, COUNT, EXTRA,
+ * FAMILY), EOVERFLOW/COUNT, EDQUOT (LIMIT_MATCHES, LIMIT_METADATA),
+ * ENOMEM/MEMORY, EFAULT.
+ */
+struct kvp_prefix_match {
+	struct kvp_head head;
+	__u8 space[KVP_DIGEST_LEN];
+	__u64 tokens;
+	__u32 nr_tokens;
+	__u32 nr_extras;
+	__u64 extras;
+	__u64 blocks;
+	__u32 nr_blocks;
+	__u32 family;
+	__u64 matched;
+	__u64 match;
+};
+
+/**
+ * struct kvp_prefix_release - KVP_OP_PREFIX_RELEASE: end a match
+ * @head: no flags
+ * @match: its id
+ *
+ * USE. Errors: ENOENT/NO_MATCH, ESTALE/GENERATION.
+ */
+struct kvp_prefix_release {
+	struct kvp_head head;
+	__u64 match;
+};
+
+/* Keep the sequence's own blocks where equal content is published already. */
+#define KVP_PUBLISH_KEEP	(1U << 0)
+#define KVP_PUBLISH_FLAGS_ALL	KVP_PUBLISH_KEEP
+
+/**
+ * struct kvp_prefix_publish - KVP_OP_PREFIX_PUBLISH: let others match a sequence
+ * @head: KVP_PUBLISH_KEEP
+ * @seq: the sequence
+ * @limit: in: publish at most so many tokens from the start; 0: all computed
+ * @tag: label for invalidation, 0: none
+ * @reserved: 0
+ * @published: out: tokens from the start that are published now
+ * @nr_new: out: nodes that were new
+ * @nr_shared: out: nodes that somebody had published already
+ *
+ * PUBLISH. Publishes the full, computed nodes; they are immutable from now on.
+ * Where equal content is published already the sequence takes those blocks and
+ * gives its own back, so block ids in its table may change (read them again
+ * with KVP_OP_SEQ_TABLE); with KEEP it keeps its own, and also where taking
+ * them would pass the client's limit or others' guarantees. Errors:
+ * ENOENT/NO_SEQ, ESTALE (GENERATION, INVALIDATED), EBUSY (SEQ_BUSY,
+ * COPY_PENDING), EACCES/RIGHT_PUBLISH.
+ */
+struct kvp_prefix_publish {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 limit;
+	__u32 tag;
+	__u32 reserved;
+	__u64 published;
+	__u64 nr_new;
+	__u64 nr_shared;
+};
+
+/* What to invalidate; exactly one. */
+#define KVP_INVALIDATE_SPACE	(1U << 0)	/* all of a namespace */
+#define KVP_INVALIDATE_PREFIX	(1U << 1)	/* a prefix's last node and all after it */
+#define KVP_INVALIDATE_TAG	(1U << 2)	/* nodes with the tag and all after them */
+#define KVP_INVALIDATE_FLAGS_ALL \
+	(KVP_INVALIDATE_SPACE | KVP_INVALIDATE_PREFIX | KVP_INVALIDATE_TAG)
+
+/**
+ * struct kvp_prefix_invalidate - KVP_OP_PREFIX_INVALIDATE: never match it again
+ * @head: one of KVP_INVALIDATE_*
+ * @space: namespace digest (SPACE, PREFIX)
+ * @tokens: in: array of __u32 token ids (PREFIX), all of which must be in full nodes
+ * @nr_tokens: how many (PREFIX: > 0, a multiple of the pool's index_tokens)
+ * @nr_extras: elements of @extras
+ * @extras: in: array of struct kvp_extra
+ * @tag: TAG: the label, > 0
+ * @reserved: 0
+ * @nr_subtrees: out: subtrees of the index that were cut off, 0 if nothing matched
+ *
+ * ADMIN. The blocks become idle as their holders let go, and are reclaimed
+ * before others where they are found quickly, else in their turn. Sequences
+ * that live keep what they hold; those of an invalidated namespace can publish
+ * no more (ESTALE/INVALIDATED). Errors: EINVAL (FLAG, COUNT, EXTRA, VALUE),
+ * EACCES/RIGHT_ADMIN.
+ */
+struct kvp_prefix_invalidate {
+	struct kvp_head head;
+	__u8 space[KVP_DIGEST_LEN];
+	__u64 tokens;
+	__u32 nr_tokens;
+	__u32 nr_extras;
+	__u64 extras;
+	__u32 tag;
+	__u32 reserved;
+	__u64 nr_subtrees;
+};
+
+/**
+ * struct kvp_prefix_reclaim - KVP_OP_PREFIX_RECLAIM: make idle blocks free
+ * @head: no flags
+ * @nodes: in: index nodes to reclaim at most; out: nodes reclaimed
+ *
+ * ADMIN. Least recently used leaf first, the order in which allocations reclaim.
+ * Errors: EINVAL/COUNT (zero), EACCES/RIGHT_ADMIN.
+ */
+struct kvp_prefix_reclaim {
+	struct kvp_head head;
+	__u64 nodes;
+};
+
+/* ---- watch --------------------------------------------------------------- */
+
+/**
+ * struct kvp_family_stats - counters of one family
+ * @total: blocks
+ * @state: blocks by enum kvp_block_state; they add up to @total
+ * @published: blocks that a node names (held or idle)
+ * @charged: blocks charged to the client asked for; pool: to any client
+ * @guaranteed: guarantee of the client; pool: of all
+ * @unmet: part of the guarantees that is not charged now
+ * @limit: block limit of the client; pool: 0
+ */
+struct kvp_family_stats {
+	__u64 total;
+	__u64 state[KVP_BLOCK_STATES];
+	__u64 published;
+	__u64 charged;
+	__u64 guaranteed;
+	__u64 unmet;
+	__u64 limit;
+};
+
+/**
+ * struct kvp_stats - KVP_OP_STATS: counters
+ * @head: no flags
+ * @client: in: 0: the whole pool; KVP_STATS_SELF or an id: what that client has
+ * @families: out: array of struct kvp_family_stats, may be null
+ * @nr_families: in: room there; out: families of the pool
+ * @nr_clients: out: attached (1 for a client)
+ * @seqs: out: sequences
+ * @slots: out: slots in their tables
+ * @raw: out: raw references
+ * @matches: out: open matches
+ * @metadata_bytes: out: bytes of metadata (of the client's objects)
+ * @nodes: out: nodes of the index, pool only from here on
+ * @nodes_used: out: of these in use: private, published or namespaces
+ * @nodes_published: out: of these published
+ * @namespaces: out: namespaces known
+ * @extras_used: out: digests kept
+ * @extras: out: digests that can be kept
+ * @matched_nodes: out: nodes found by create and match, since the pool was made
+ * @looked_up_nodes: out: full nodes that create and match were asked for
+ * @published_nodes: out: nodes published
+ * @shared_nodes: out: nodes that publish found to be there already
+ * @reclaimed_nodes: out: nodes reclaimed
+ * @reclaimed_blocks: out: blocks reclaimed
+ * @invalidated: out: subtrees cut off by invalidate
+ * @copies: out: copies asked for (copy-on-write)
+ * @underflow_rejected: out: attempts to drop references that are not there
+ * @collisions: out: children of one node with equal hashes and different contents, seen and
+ *              refused
+ * @refused_room: out: calls that failed with ENOSPC
+ * @refused_limit: out: calls that failed with EDQUOT
+ *
+ * USE for the pool and oneself, ADMIN for others. Errors: ENOENT/NO_CLIENT,
+ * EACCES/RIGHT_ADMIN, EOVERFLOW/COUNT (the room is not zero and too small).
+ */
+struct kvp_stats {
+	struct kvp_head head;
+	__u64 client;
+	__u64 families;
+	__u32 nr_families;
+	__u32 nr_clients;
+	__u64 seqs;
+	__u64 slots;
+	__u64 raw;
+	__u64 matches;
+	__u64 metadata_bytes;
+	__u64 nodes;
+	__u64 nodes_used;
+	__u64 nodes_published;
+	__u64 namespaces;
+	__u64 extras_used;
+	__u64 extras;
+	__u64 matched_nodes;
+	__u64 looked_up_nodes;
+	__u64 published_nodes;
+	__u64 shared_nodes;
+	__u64 reclaimed_nodes;
+	__u64 reclaimed_blocks;
+	__u64 invalidated;
+	__u64 copies;
+	__u64 underflow_rejected;
+	__u64 collisions;
+	__u64 refused_room;
+	__u64 refused_limit;
+};
+
+#define KVP_STATS_SELF		(~0ULL)
+
+/**
+ * enum kvp_finding_kind - what the audit can find
+ * @KVP_FINDING_SUM: states of a family do not add up to total
+ * @KVP_FINDING_STATE: a state's counter is not its recount
+ * @KVP_FINDING_COUNT: a block's count is not its recount
+ * @KVP_FINDING_LIST: a block or node is on a list it should not be on, or not on one
+ * @KVP_FINDING_NODE: a node's uses or references are not their recount
+ * @KVP_FINDING_TREE: parent, child or hash chain links are broken
+ * @KVP_FINDING_CONTENT: a node's hash is not that of its contents
+ * @KVP_FINDING_CHARGE: a client's charge or usage is not its recount
+ * @KVP_FINDING_SEQ: a sequence's tables and lengths disagree
+ * @KVP_FINDING_EXTRA: digests in use are not their recount
+ *
+ * Any finding is a bug of kvpool (or memory that was overwritten).
+ */
+enum kvp_finding_kind {
+	KVP_FINDING_SUM = 1,
+	KVP_FINDING_STATE = 2,
+	KVP_FINDING_COUNT = 3,
+	KVP_FINDING_LIST = 4,
+	KVP_FINDING_NODE = 5,
+	KVP_FINDING_TREE = 6,
+	KVP_FINDING_CONTENT = 7,
+	KVP_FINDING_CHARGE = 8,
+	KVP_FINDING_SEQ = 9,
+	KVP_FINDING_EXTRA = 10,
+};
+
+/**
+ * struct kvp_finding - one thing that the audit found
+ * @kind: enum kvp_finding_kind
+ * @family: family, or ~0
+ * @id: index of the block or node, or id of the client or sequence
+ * @found: the stored value
+ * @expected: the recounted value
+ */
+struct kvp_finding {
+	__u32 kind;
+	__u32 family;
+	__u64 id;
+	__u64 found;
+	__u64 expected;
+};
+
+/**
+ * struct kvp_audit - KVP_OP_AUDIT: recount everything
+ * @head: no flags
+ * @findings: out: array of struct kvp_finding, may be null
+ * @nr_findings: in: room there; out: findings written
+ * @reserved: 0
+ * @total: out: findings
+ * @checked_blocks: out: blocks recounted
+ * @checked_nodes: out: nodes recounted
+ *
+ * ADMIN. Stops all other calls of the pool while it runs. 0 findings is a
+ * sound pool. Errors: EACCES/RIGHT_ADMIN, EOVERFLOW/COUNT, ENOMEM/MEMORY.
+ */
+struct kvp_audit {
+	struct kvp_head head;
+	__u64 findings;
+	__u32 nr_findings;
+	__u32 reserved;
+	__u64 total;
+	__u64 checked_blocks;
+	__u64 checked_nodes;
+};
+
+/**
+ * enum kvp_why - why a block is not free
+ * @KVP_WHY_FREE: it is free
+ * @KVP_WHY_SEQ: sequences or raw references hold it
+ * @KVP_WHY_SHARED: held and published: several may hold it
+ * @KVP_WHY_IDLE: published, reclaimable now
+ * @KVP_WHY_COVERED: published, idle, but nodes that follow it exist
+ * @KVP_WHY_MATCHED: published, idle, but its node is referenced
+ * @KVP_WHY_RESERVED: taken for an operation in progress
+ * @KVP_WHY_HELD_BACK: work may still touch it
+ * @KVP_WHY_RETIRED: its generations are used up
+ */
+enum kvp_why {
+	KVP_WHY_FREE = 0,
+	KVP_WHY_SEQ = 1,
+	KVP_WHY_SHARED = 2,
+	KVP_WHY_IDLE = 3,
+	KVP_WHY_COVERED = 4,
+	KVP_WHY_MATCHED = 5,
+	KVP_WHY_RESERVED = 6,
+	KVP_WHY_HELD_BACK = 7,
+	KVP_WHY_RETIRED = 8,
+};
+
+#define KVP_NODE_NONE		(~0U)
+
+/**
+ * struct kvp_block_entry - one block in a dump
+ * @block: id
+ * @parent: id of the first block of its node's parent in the same family, or KVP_BLOCK_NULL
+ * @client: id of the client it is charged to, 0: none
+ * @age_ns: since it was allocated, or published
+ * @count: references
+ * @state: enum kvp_block_state
+ * @why: enum kvp_why
+ * @node: index of the node that names it, KVP_NODE_NONE
+ * @depth: of that node: 1 for the first of a prefix
+ * @tag: of that node
+ * @space: namespace digest of that node, else zero
+ */
+struct kvp_block_entry {
+	__u64 block;
+	__u64 parent;
+	__u64 client;
+	__u64 age_ns;
+	__u32 count;
+	__u32 state;
+	__u32 why;
+	__u32 node;
+	__u32 depth;
+	__u32 tag;
+	__u8 space[KVP_DIGEST_LEN];
+};
+
+/**
+ * struct kvp_block_dump - KVP_OP_BLOCK_DUMP: what each block is
+ * @head: no flags
+ * @entries: out: array of struct kvp_block_entry
+ * @nr_entries: in: room there, > 0; out: entries written
+ * @family: which family
+ * @cursor: in: index of the first block; out: of the next call's first
+ * @total: out: blocks of the family
+ *
+ * USE; blocks charged to others that are not published need ADMIN and are
+ * otherwise shown with @block, @state and @why only. A cursor, not a snapshot:
+ * blocks may change between two calls, and between two slices of one. Errors:
+ * EINVAL (FAMILY, COUNT), EOVERFLOW/COUNT.
+ */
+struct kvp_block_dump {
+	struct kvp_head head;
+	__u64 entries;
+	__u32 nr_entries;
+	__u32 family;
+	__u64 cursor;
+	__u64 total;
+};
+
+/**
+ * struct kvp_client_entry - one client in a list
+ * @client: id
+ * @uid: of its credentials
+ * @rights: KVP_RIGHT_*
+ * @seqs: sequences
+ * @slots: slots in their tables
+ * @raw: raw references
+ * @charged: blocks charged to it, all families
+ */
+struct kvp_client_entry {
+	__u64 client;
+	__u32 uid;
+	__u32 rights;
+	__u64 seqs;
+	__u64 slots;
+	__u64 raw;
+	__u64 charged;
+};
+
+/**
+ * struct kvp_client_list - KVP_OP_CLIENT_LIST: who is attached
+ * @head: no flags
+ * @entries: out: array of struct kvp_client_entry, may be null
+ * @nr_entries: in: room there; out: entries written
+ * @total: out: clients that there are to be seen
+ *
+ * USE for oneself, ADMIN for all. Errors: EOVERFLOW/COUNT.
+ */
+struct kvp_client_list {
+	struct kvp_head head;
+	__u64 entries;
+	__u32 nr_entries;
+	__u32 total;
+};
+
+/* ---- batch --------------------------------------------------------------- */
+
+/**
+ * struct kvp_batch_entry - one call of a batch
+ * @op: in: enum kvp_op
+ * @len: in: bytes of the struct at @arg, must equal its head.size
+ * @arg: in: pointer to the struct of the operation
+ * @result: out: 0 or a negative errno
+ * @reserved: 0
+ */
+struct kvp_batch_entry {
+	__u32 op;
+	__u32 len;
+	__u64 arg;
+	__s32 result;
+	__u32 reserved;
+};
+
+/* Entries after one that failed are not executed: their result is ECANCELED. */
+#define KVP_BATCH_STOP_ON_ERROR	(1U << 0)
+#define KVP_BATCH_FLAGS_ALL	KVP_BATCH_STOP_ON_ERROR
+
+/**
+ * struct kvp_batch - KVP_OP_BATCH: several calls in one
+ * @head: KVP_BATCH_*
+ * @entries: in, out: array of struct kvp_batch_entry
+ * @nr_entries: 1..KVP_MAX_BATCH
+ * @executed: out: entries that were executed, whatever their result
+ *
+ * An attached client. In order, not atomic; no batch in a batch, and no
+ * operation that attaches, creates or destroys a pool. An id field of an entry
+ * may be KVP_REF(k): the id that entry k created. Returns 0 if it ran; each
+ * entry has its own result, and the reason in its own struct. If writing the
+ * results fails, what was executed stands. Errors: EINVAL or EOVERFLOW/COUNT,
+ * EINVAL/FLAG, EINVAL/RESERVED (where = the entry), ENOMEM/MEMORY. Of an entry:
+ * ENOTTY/OPERATION, EINVAL (NESTING, BATCH_REF), ECANCELED/EARLIER_ENTRY, and
+ * those of the operation.
+ */
+struct kvp_batch {
+	struct kvp_head head;
+	__u64 entries;
+	__u32 nr_entries;
+	__u32 executed;
+};
+
+#endif /* _UAPI_LINUX_KVPOOL_H */
