@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The audit: recounts everything from what holds it, and compares. It keeps the
+ * gate for writing, so no call is in progress and it reads without the lock.
+ * Nothing that it reads is trusted: every index is checked before it is followed,
+ * every list is followed for as many steps as it can have elements.
+ */
+#include "audit.h"
+
+/**
+ * kvp_audit_add - note a finding
+ * @run: the audit
+ * @kind: enum kvp_finding_kind
+ * @family: family, or KVP_NO_FAMILY
+ * @id: what it is about
+ * @found: the stored value
+ * @expected: the recounted value
+ */
+void kvp_audit_add(struct kvp_audit_run *run, enum kvp_finding_kind kind, u32 family, u64 id,
+		   u64 found, u64 expected)
+{
+	if (run->total < run->room)
+		run->findings[run->total] = (struct kvp_finding){
+			.kind = kind,
+			.family = family,
+			.id = id,
+			.found = found,
+			.expected = expected,
+		};
+	run->total++;
+}
+
+/* ---- blocks -------------------------------------------------------------------------- */
+
+static void kvp_audit_free_blocks(struct kvp_audit_run *run, const struct kvp_family *family)
+{
+	u32 index = family->free;
+
+	while (index != KVP_NIL) {
+		if (index >= family->nr_blocks || run->listed[index]) {
+			kvp_audit_add(run, KVP_FINDING_LIST, family->index, index, 1, 0);
+			return;
+		}
+		run->listed[index] = 1;
+		index = family->blocks[index].next;
+		kvp_audit_step(run);
+	}
+}
+
+/* The set in which a block belongs; none is taken while no call is in progress. */
+static enum kvp_block_state kvp_audit_state(const struct kvp_block *block, u32 count)
+{
+	enum kvp_block_state state = kvp_block_state(block);
+
+	if (count)
+		return KVP_BLOCK_HELD;
+	if (block->node != KVP_NIL)
+		return KVP_BLOCK_IDLE;
+	if (state == KVP_BLOCK_RETIRED && (block->word & KVP_GEN_MAX) == KVP_GEN_MAX)
+		return KVP_BLOCK_RETIRED;
+	return state == KVP_BLOCK_HELD_BACK ? KVP_BLOCK_HELD_BACK : KVP_BLOCK_FREE;
+}
+
+/* Whether @node names the block among its parts. */
+static bool kvp_audit_names(struct kvp_pool *pool, u32 node, const struct kvp_family *family,
+			    u32 index)
+{
+	const u32 *part;
+	u32 i;
+
+	if (node >= pool->nr_nodes || pool->nodes[node].state != KVP_NODE_PUBLISHED)
+		return false;
+	part = kvp_node_parts(pool, node) + family->first_part;
+	for (i = 0; i < family->parts; i++)
+		if (part[i] == index)
+			return true;
+	return false;
+}
+
+static void kvp_audit_owner(struct kvp_audit_run *run, const struct kvp_family *family,
+			    u32 index)
+{
+	const struct kvp_block *block = &family->blocks[index];
+	bool held = kvp_block_state(block) == KVP_BLOCK_HELD;
+
+	if (held && block->owner < run->pool->nr_accounts)
+		run->account[block->owner].charged[family->index]++;
+	else if (held || block->owner != KVP_NIL)
+		kvp_audit_add(run, KVP_FINDING_CHARGE, family->index, index, block->owner,
+			      held ? 0 : KVP_NIL);
+}
+
+static void kvp_audit_block(struct kvp_audit_run *run, const struct kvp_family *family,
+			    u32 index)
+{
+	const struct kvp_block *block = &family->blocks[index];
+	enum kvp_block_state state = kvp_block_state(block);
+	u32 f = family->index;
+
+	kvp_audit_equal(run, KVP_FINDING_COUNT, f, index, block->count, run->count[index]);
+	kvp_audit_equal(run, KVP_FINDING_LIST, f, index, state,
+			kvp_audit_state(block, run->count[index]));
+	kvp_audit_equal(run, KVP_FINDING_LIST, f, index, run->listed[index],
+			state == KVP_BLOCK_FREE);
+	if (block->node != KVP_NIL && !kvp_audit_names(run->pool, block->node, family, index))
+		kvp_audit_add(run, KVP_FINDING_TREE, f, index, block->node, KVP_NIL);
+	kvp_audit_owner(run, family, index);
+}
+
+/* The counter of published blocks stands behind those of the states. */
+static void kvp_audit_family(struct kvp_audit_run *run, const struct kvp_family *family)
+{
+	u64 nr[KVP_BLOCK_STATES + 1] = { };
+	u64 sum = 0;
+	u32 i;
+
+	memset(run->count, 0, family->nr_blocks * sizeof(*run->count));
+	memset(run->listed, 0, family->nr_blocks);
+	kvp_audit_count_blocks(run, family->index);
+	kvp_audit_free_blocks(run, family);
+
+	for (i = 0; i < family->nr_blocks; i++) {
+		const struct kvp_block *block = &family->blocks[i];
+
+		kvp_audit_block(run, family, i);
+		nr[min_t(u32, kvp_block_state(block), KVP_BLOCK_STATES - 1)]++;
+		nr[KVP_BLOCK_STATES] += block->node != KVP_NIL;
+		kvp_audit_step(run);
+	}
+	for (i = 0; i < KVP_BLOCK_STATES; i++) {
+		sum += family->nr[i];
+		kvp_audit_equal(run, KVP_FINDING_STATE, family->index, i, family->nr[i], nr[i]);
+	}
+	kvp_audit_equal(run, KVP_FINDING_STATE, family->index, i, family->published, nr[i]);
+	/* No call is on its way. */
+	kvp_audit_equal(run, KVP_FINDING_STATE, family->index, i, family->promised, 0);
+	kvp_audit_equal(run, KVP_FINDING_SUM, family->index, 0, sum, family->nr_blocks);
+}
+
+/* ---- accounts -------------------------------------------------------------------------- */
+
+static void kvp_audit_account(struct kvp_audit_run *run, u32 slot, u64 *guaranteed, u64 *unmet)
+{
+	const struct kvp_account *account = run->pool->account[slot];
+	const struct kvp_audit_account *expected = &run->account[slot];
+	const u64 pair[][2] = {
+		{ account->live, expected->attached },
+		{ account->slots, expected->slots },
+		{ account->seqs, expected->seqs },
+		{ account->raw, expected->raw },
+		{ account->matches, expected->matches },
+		{ account->metadata, expected->metadata },
+	};
+	u64 guarantee;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(pair); i++)
+		kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY, account->client,
+				pair[i][0], pair[i][1]);
+	for (i = 0; i < run->pool->nr_families; i++) {
+		kvp_audit_equal(run, KVP_FINDING_CHARGE, i, account->client,
+				account->charged[i], expected->charged[i]);
+		guarantee = account->limits.guarantee[i];
+		guaranteed[i] += guarantee;
+		unmet[i] += guarantee - min(guarantee, account->charged[i]);
+	}
+}
+
+static void kvp_audit_accounts(struct kvp_audit_run *run)
+{
+	u64 guaranteed[KVP_MAX_FAMILIES] = { };
+	u64 unmet[KVP_MAX_FAMILIES] = { };
+	struct kvp_pool *pool = run->pool;
+	u64 attached = 0;
+	u32 i;
+
+	for (i = 0; i < pool->nr_accounts; i++) {
+		kvp_audit_account(run, i, guaranteed, unmet);
+		attached += run->account[i].attached;
+		kvp_audit_step(run);
+	}
+	kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY, 0, pool->nr_clients, attached);
+	for (i = 0; i < pool->nr_families; i++) {
+		kvp_audit_equal(run, KVP_FINDING_CHARGE, i, 0, pool->family[i].guaranteed,
+				guaranteed[i]);
+		kvp_audit_equal(run, KVP_FINDING_CHARGE, i, 0, pool->family[i].unmet, unmet[i]);
+	}
+}
+
+/* ---- the operation ---------------------------------------------------------------------- */
+
+static void kvp_audit_exit(struct kvp_audit_run *run)
+{
+	vfree(run->account);
+	vfree(run->count);
+	vfree(run->listed);
+	vfree(run->uses);
+	vfree(run->refs);
+	vfree(run->mark);
+	vfree(run->digest);
+	vfree(run->digest_listed);
+}
+
+static bool kvp_audit_init(struct kvp_audit_run *run)
+{
+	const struct kvp_pool *pool = run->pool;
+	u32 most = 0;
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < pool->nr_families; i++)
+		most = max(most, pool->family[i].nr_blocks);
+	run->account = kvp_arena_alloc(pool->nr_accounts, sizeof(*run->account), &bytes);
+	run->count = kvp_arena_alloc(most, sizeof(*run->count), &bytes);
+	run->listed = kvp_arena_alloc(most, sizeof(*run->listed), &bytes);
+	run->uses = kvp_arena_alloc(pool->nr_nodes, sizeof(*run->uses), &bytes);
+	run->refs = kvp_arena_alloc(pool->nr_nodes, sizeof(*run->refs), &bytes);
+	run->mark = kvp_arena_alloc(pool->nr_nodes, sizeof(*run->mark), &bytes);
+	run->digest = kvp_arena_alloc(pool->nr_digests, sizeof(*run->digest), &bytes);
+	run->digest_listed = kvp_arena_alloc(pool->nr_digests, sizeof(*run->digest_listed),
+					     &bytes);
+	return run->account && run->count && run->listed && run->uses && run->refs &&
+	       run->mark && run->digest && run->digest_listed;
+}
+
+/**
+ * kvp_op_audit - KVP_OP_AUDIT
+ * @call: struct kvp_audit
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_audit(struct kvp_call *call)
+{
+	struct kvp_audit *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	struct kvp_audit_run run = {
+		.pool = pool,
+		.findings = call->array[0],
+		.room = arg->nr_findings,
+	};
+	u32 i;
+
+	lockdep_assert_held_write(&pool->gate);
+	if (!kvp_audit_init(&run)) {
+		kvp_audit_exit(&run);
+		return kvp_fail(call, -ENOMEM, KVP_REASON_MEMORY, 0);
+	}
+	arg->checked_blocks = 0;
+	kvp_audit_clients(&run);
+	kvp_audit_index(&run);
+	for (i = 0; i < pool->nr_families; i++) {
+		kvp_audit_family(&run, &pool->family[i]);
+		arg->checked_blocks += pool->family[i].nr_blocks;
+	}
+	kvp_audit_accounts(&run);
+	kvp_audit_exit(&run);
+
+	arg->checked_nodes = pool->nr_nodes;
+	arg->total = run.total;
+	arg->nr_findings = min_t(u64, run.total, run.room);
+	return 0;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Calls on their way through the core: the table of operations, what a call
+ * needs, takes and carries along, and what each file offers the others. To be
+ * included through core.h, which has the objects and the locks.
+ */
+#ifndef KVP_CALLS_H
+#define KVP_CALLS_H
+
+/* ---- calls ------------------------------------------------------------------- */
+
+/**
+ * struct kvp_call - one operation being executed
+ * @client: who calls
+ * @pool: its pool, or NULL
+ * @op: the entry of the table
+ * @head: the frame of @arg
+ * @arg: the struct, as long as the core knows it
+ * @array: the operation's arrays, in the order of the table; NULL if count 0
+ *
+ * An executor returns 0 or kvp_fail().
+ */
+struct kvp_call {
+	struct kvp_client *client;
+	struct kvp_pool *pool;
+	const struct kvp_op_desc *op;
+	union {
+		struct kvp_head *head;
+		void *arg;
+	};
+	void *array[KVP_MAX_ARRAYS];
+};
+
+/* Directions of an array. */
+#define KVP_ARRAY_IN	1
+#define KVP_ARRAY_OUT	2
+#define KVP_ARRAY_INOUT	3
+
+/**
+ * struct kvp_array_desc - one (pointer, count) pair of an operation's struct
+ * @ptr: offset of the __u64 pointer
+ * @nr: offset of the __u32 count
+ * @elem: bytes of an element
+ * @align: alignment of an element
+ * @max: largest count
+ * @dir: KVP_ARRAY_*
+ * @optional: a count of 0 is allowed
+ */
+struct kvp_array_desc {
+	u16 ptr;
+	u16 nr;
+	u16 elem;
+	u8 align;
+	u8 dir;
+	u32 max;
+	bool optional;
+};
+
+/* Where an operation may be called. */
+#define KVP_NEEDS_POOL	(1U << 0)	/* by an attached client only */
+#define KVP_NEEDS_NONE	(1U << 1)	/* by one that is not attached only */
+#define KVP_NO_BATCH	(1U << 2)	/* not in a batch */
+#define KVP_STOPS_POOL	(1U << 3)	/* takes the gate for writing */
+#define KVP_NO_GATE	(1U << 4)	/* works on the host, or call by call: takes no gate */
+
+/**
+ * struct kvp_op_desc - one operation
+ * @name: for people
+ * @exec: the executor; NULL: this core cannot do it (EOPNOTSUPP/DOOR)
+ * @undo: takes back a creation whose result could not be written, or NULL
+ * @size: bytes of the struct
+ * @min_size: bytes that a caller must give (those of the first version)
+ * @flags: flags that are known
+ * @rights: KVP_RIGHT_* that the client needs
+ * @where: KVP_NEEDS_*, ...
+ * @nr_arrays: number of @array
+ * @array: see there
+ * @zero: byte offsets of __u32 fields that must be 0, the rest is 0
+ * @id: byte offset of the __u64 that may be KVP_REF(k), or 0
+ * @made: byte offset of the __u64 id that the operation creates, or 0
+ */
+struct kvp_op_desc {
+	const char *name;
+	int (*exec)(struct kvp_call *call);
+	void (*undo)(struct kvp_call *call);
+	u32 size;
+	u32 min_size;
+	u32 flags;
+	u32 rights;
+	u32 where;
+	u32 nr_arrays;
+	struct kvp_array_desc array[KVP_MAX_ARRAYS];
+	u16 zero[6];
+	u16 id;
+	u16 made;
+};
+
+/**
+ * struct kvp_made - what the entries of a batch have created so far
+ * @id: by entry: the id, 0: none
+ * @nr: the entry being executed
+ */
+struct kvp_made {
+	u64 *id;
+	u32 nr;
+};
+
+/* ops.c */
+const struct kvp_op_desc *kvp_op_find(u32 nr);
+
+/* dispatch.c */
+int kvp_call(struct kvp_client *client, u32 nr, u64 addr, u32 len);
+int kvp_call_op(struct kvp_client *client, const struct kvp_op_desc *op, u64 addr, u32 len,
+		struct kvp_made *made);
+int kvp_fail(struct kvp_call *call, int err, enum kvp_reason reason, u32 where);
+int kvp_fail_alloc(struct kvp_call *call, int err);
+
+/* batch.c */
+int kvp_op_batch(struct kvp_call *call);
+
+/* pool.c: kvp_host.lock and the life of pools */
+void kvp_host_init(struct kvp_host *host);
+void kvp_host_exit(struct kvp_host *host);
+void kvp_pool_leave(struct kvp_client *client);
+int kvp_op_abi(struct kvp_call *call);
+int kvp_op_pool_create(struct kvp_call *call);
+int kvp_op_pool_attach(struct kvp_call *call);
+int kvp_op_pool_info(struct kvp_call *call);
+int kvp_op_pool_list(struct kvp_call *call);
+int kvp_op_pool_destroy(struct kvp_call *call);
+int kvp_op_backing_add(struct kvp_call *call);
+int kvp_op_backing_get(struct kvp_call *call);
+
+/* client.c: accounts, limits, memory of a client's objects, death */
+struct kvp_client *kvp_client_open(struct kvp_host *host, const struct kvp_door *door,
+				   const struct kvp_cred *cred);
+void kvp_client_close(struct kvp_client *client);
+int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights);
+void kvp_client_detach(struct kvp_client *client);
+struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client);
+int kvp_op_limit(struct kvp_call *call);
+void *kvp_client_alloc(struct kvp_client *client, size_t size);
+void kvp_client_free(struct kvp_client *client, void *mem, size_t size);
+void kvp_charge_locked(struct kvp_pool *pool, u32 family, u32 slot, u64 nr);
+void kvp_uncharge_locked(struct kvp_pool *pool, u32 family, u32 slot, u64 nr);
+u64 kvp_others_unmet_locked(struct kvp_pool *pool, u32 family, u32 slot);
+
+/* ids.c: objects by id, growing arrays */
+int kvp_ids_room_sliced(struct kvp_pool *pool, struct kvp_ids *ids);
+u64 kvp_ids_add_locked(struct kvp_ids *ids, void *object);
+void *kvp_ids_find_locked(struct kvp_ids *ids, u64 id, int *err);
+void kvp_ids_del_locked(struct kvp_ids *ids, u64 id);
+void kvp_ids_exit(struct kvp_ids *ids);
+int kvp_vec_room(struct kvp_client *client, const struct kvp_vec *vec, u64 nr,
+		 struct kvp_vec *room);
+void kvp_vec_move(struct kvp_client *client, struct kvp_vec *vec, struct kvp_vec *room);
+void kvp_vec_exit(struct kvp_client *client, struct kvp_vec *vec);
+
+/* hash.c */
+u64 kvp_siphash13(const u64 key[2], u64 first, const void *data, size_t len);
+u64 kvp_content_hash(const struct kvp_pool *pool, u64 parent, const u32 *tokens,
+		     const u8 *extra);
+u64 kvp_space_hash(const struct kvp_pool *pool, const u8 *digest);
+int kvp_hash_selftest(void);
+
+/* block.c: states, counts, free lists, taking */
+
+/* What a call needs, and what it has taken. */
+struct kvp_need {
+	u64 blocks[KVP_MAX_FAMILIES];
+	u64 nodes;
+	u64 digests;
+};
+
+struct kvp_taken {
+	u32 blocks[KVP_MAX_FAMILIES];	/* lists through kvp_block.next, RESERVED */
+	u32 last[KVP_MAX_FAMILIES];	/* their ends: blocks come out as they went in */
+	u64 nr_blocks[KVP_MAX_FAMILIES];
+	u32 nodes;			/* list through kvp_node.hash_next, RESERVED */
+	u64 nr_nodes;
+	u32 digests;			/* list through kvp_digest.next */
+	u64 nr_digests;
+};
+
+void *kvp_arena_alloc(u64 nr, size_t size, u64 *bytes);
+int kvp_family_init(struct kvp_family *family, u64 *bytes);
+void kvp_family_exit(struct kvp_family *family);
+void kvp_block_set_state_locked(struct kvp_family *family, struct kvp_block *block,
+				enum kvp_block_state state);
+u64 kvp_block_id(const struct kvp_family *family, u32 index);
+int kvp_block_find_locked(struct kvp_call *call, u64 id, u32 where,
+			  struct kvp_family **family, u32 *index);
+bool kvp_block_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index,
+			  u32 slot);
+void kvp_block_put_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
+void kvp_block_undo_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
+void kvp_block_release_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
+void kvp_block_to_free_locked(struct kvp_family *family, u32 index);
+void kvp_block_to_taken_locked(struct kvp_family *family, u32 index, u32 slot,
+			       struct kvp_taken *taken);
+bool kvp_block_recycle_locked(struct kvp_family *family, u32 index);
+int kvp_refuse_locked(struct kvp_call *call, int err, enum kvp_reason reason, u32 where);
+int kvp_take_sliced(struct kvp_call *call, const struct kvp_need *need,
+		    struct kvp_taken *taken);
+u64 kvp_family_room_locked(const struct kvp_family *family);
+void kvp_take_free_sliced(struct kvp_client *client, const struct kvp_need *need,
+			  struct kvp_taken *taken);
+void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken);
+u32 kvp_taken_block_locked(struct kvp_family *family, struct kvp_taken *taken, u64 now);
+u32 kvp_taken_node_locked(struct kvp_pool *pool, struct kvp_taken *taken);
+u32 kvp_taken_digest_locked(struct kvp_pool *pool, struct kvp_taken *taken,
+			    const u8 *digest);
+
+/* node.c: the tree, the hash, the lru list */
+int kvp_index_init(struct kvp_pool *pool, u64 *bytes);
+void kvp_index_exit(struct kvp_pool *pool);
+u32 kvp_index_child_locked(struct kvp_pool *pool, u32 parent, u64 hash,
+			   const u32 *tokens, const u8 *extra);
+u32 kvp_index_root_locked(struct kvp_pool *pool, u64 hash, const u8 *digest);
+void kvp_index_insert_locked(struct kvp_pool *pool, u32 index, u32 parent);
+void kvp_index_insert_root_locked(struct kvp_pool *pool, u32 index);
+void kvp_index_unlink_locked(struct kvp_pool *pool, u32 index);
+bool kvp_index_relink_locked(struct kvp_pool *pool, u32 index);
+void kvp_index_cut_locked(struct kvp_pool *pool, u32 index);
+bool kvp_node_idle_locked(struct kvp_pool *pool, u32 index);
+bool kvp_node_reclaimable_locked(struct kvp_pool *pool, u32 index);
+void kvp_node_relist_locked(struct kvp_pool *pool, u32 index);
+void kvp_node_settle_locked(struct kvp_pool *pool, u32 index);
+void kvp_node_unuse_locked(struct kvp_pool *pool, u32 index);
+void kvp_node_undo_use_locked(struct kvp_pool *pool, u32 index);
+void kvp_node_put_locked(struct kvp_pool *pool, u32 index);
+void kvp_node_to_free_locked(struct kvp_pool *pool, u32 index);
+void kvp_digest_to_free_locked(struct kvp_pool *pool, u32 index);
+void kvp_lru_add_newest_locked(struct kvp_pool *pool, u32 index);
+void kvp_lru_add_oldest_locked(struct kvp_pool *pool, u32 index);
+void kvp_lru_del_locked(struct kvp_pool *pool, u32 index);
+
+/* reclaim.c: idle published blocks back for reuse, leaf first */
+int kvp_reclaim_sliced(struct kvp_call *call, const struct kvp_need *need,
+		       struct kvp_taken *taken);
+int kvp_op_prefix_reclaim(struct kvp_call *call);
+
+/* raw.c: references of engines that keep their own tables */
+int kvp_op_block_alloc(struct kvp_call *call);
+void kvp_undo_block_alloc(struct kvp_call *call);
+int kvp_op_block_ref(struct kvp_call *call);
+int kvp_op_block_unref(struct kvp_call *call);
+int kvp_op_block_make_private(struct kvp_call *call);
+void kvp_undo_block_make_private(struct kvp_call *call);
+void kvp_raw_exit_sliced(struct kvp_client *client);
+
+/* seq.c: memory, tables, lengths, and what makes a sequence shorter */
+
+/* What a sequence needs to become longer. */
+struct kvp_plan {
+	struct kvp_need need;
+	u64 slots;
+};
+
+/* Memory for its tables, aside until the call can no longer fail. */
+struct kvp_room {
+	u32 nr;				/* tables that get a new one */
+	u32 table[KVP_MAX_FAMILIES + 1];	/* which; KVP_MAX_FAMILIES: the runs */
+	struct kvp_vec vec[KVP_MAX_FAMILIES + 1];
+};
+
+size_t kvp_seq_size(const struct kvp_pool *pool);
+struct kvp_seq *kvp_seq_alloc(struct kvp_call *call);
+int kvp_seq_plan(struct kvp_call *call, const struct kvp_seq *seq, u64 reserved, u64 tokens,
+		 u64 computed, struct kvp_plan *plan);
+int kvp_seq_room_make(struct kvp_call *call, const struct kvp_seq *seq, u64 reserved, u64 tokens,
+		      struct kvp_room *room);
+void kvp_seq_room_use(struct kvp_seq *seq, struct kvp_room *room);
+void kvp_seq_room_drop(struct kvp_client *client, struct kvp_room *room);
+struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id);
+struct kvp_seq *kvp_seq_begin_settled(struct kvp_call *call, u64 id);
+void kvp_seq_end(struct kvp_seq *seq);
+void kvp_seq_push_locked(struct kvp_seq *seq, u32 family, u32 index);
+void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 reserved, u64 tokens);
+void kvp_seq_set_tail_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 nr_published);
+void kvp_seq_free_sliced(struct kvp_seq *seq);
+void kvp_seq_undo(struct kvp_call *call, u64 id);
+int kvp_seq_check_cut(struct kvp_call *call, const struct kvp_seq *seq, u64 tokens, bool empty);
+int kvp_op_seq_advance(struct kvp_call *call);
+int kvp_op_seq_copied(struct kvp_call *call);
+int kvp_op_seq_truncate(struct kvp_call *call);
+int kvp_op_seq_free(struct kvp_call *call);
+int kvp_op_seq_table(struct kvp_call *call);
+
+/* tokens.c: ids on their way from a call into the nodes of a sequence */
+
+/**
+ * struct kvp_ids_in - the ids that a call brings
+ * @tokens: ids
+ * @nr: how many
+ * @extras: extra digests, checked by kvp_extras_check()
+ * @nr_extras: how many
+ * @hashes: hashes of full nodes that are known already, or NULL
+ * @first_hash: node of the first of @hashes
+ * @nr_hashes: how many
+ */
+struct kvp_ids_in {
+	const u32 *tokens;
+	u32 nr;
+	const struct kvp_extra *extras;
+	u32 nr_extras;
+	const u64 *hashes;
+	u64 first_hash;
+	u32 nr_hashes;
+};
+
+int kvp_extras_check(struct kvp_call *call, const struct kvp_ids_in *in, u64 first);
+u32 kvp_extras_from(const struct kvp_ids_in *in, u64 node);
+void kvp_seq_grow_sliced(struct kvp_pool *pool, struct kvp_seq *seq, struct kvp_taken *taken,
+			 u64 reserved, u64 tokens);
+void kvp_seq_attach_extras_sliced(struct kvp_pool *pool, struct kvp_seq *seq,
+				  const struct kvp_ids_in *in, struct kvp_taken *taken);
+void kvp_seq_fill(struct kvp_pool *pool, struct kvp_seq *seq, const struct kvp_ids_in *in);
+
+/* create.c, append.c, fork.c: what makes a sequence, or makes it longer */
+int kvp_seq_check_add_sliced(struct kvp_call *call);
+int kvp_seq_add_sliced(struct kvp_call *call, struct kvp_seq *seq);
+int kvp_seq_check_slots_locked(struct kvp_call *call, u64 slots);
+int kvp_may_hold_idle_locked(const struct kvp_client *client, const struct kvp_family *family,
+			     u64 nr);
+int kvp_check_idle_locked(struct kvp_call *call, const struct kvp_family *family);
+int kvp_op_seq_create(struct kvp_call *call);
+void kvp_undo_seq_create(struct kvp_call *call);
+int kvp_op_seq_append(struct kvp_call *call);
+int kvp_op_seq_set_tokens(struct kvp_call *call);
+int kvp_op_seq_fork(struct kvp_call *call);
+void kvp_undo_seq_fork(struct kvp_call *call);
+
+/* copy.c: private copies of the node in which a sequence ends */
+u32 kvp_copies_need(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 tokens,
+		    u64 reserved, u64 rows, struct kvp_need *need);
+bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *seq);
+u32 kvp_copy_node_locked(struct kvp_pool *pool, struct kvp_taken *taken, u32 old);
+u32 kvp_copy_block_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family, u32 src,
+			  u32 rows, struct kvp_taken *taken, struct kvp_copy *copy);
+u32 kvp_copy_rows(const struct kvp_family *family, u64 slot, u64 rows);
+
+/* walk.c: from a root along the contents of a prompt */
+#define KVP_WALK	32		/* nodes that are hashed, and then looked up, at a time */
+
+/**
+ * struct kvp_walk - a way through the index
+ * @pool: the pool
+ * @node: reached so far; to be pinned by the caller while the lock is dropped
+ * @depth: nodes passed
+ * @nr_nodes: nodes that there are to pass
+ * @usable: depth at which every family could go on
+ * @in: ids and digests
+ * @extra: next of the digests
+ * @missing: per family, end of the last slot on the way that has no block
+ * @hash: hashes of nodes [@base, @base + @hashed)
+ * @base: see @hash
+ * @hashed: see @hash
+ * @last_hash: of the last node hashed
+ * @hashed_extra: next of the digests for hashing
+ */
+struct kvp_walk {
+	struct kvp_pool *pool;
+	u32 node;
+	u64 depth;
+	u64 nr_nodes;
+	u64 usable;
+	const struct kvp_ids_in *in;
+	u32 extra;
+	u64 missing[KVP_MAX_FAMILIES];
+	u64 hash[KVP_WALK];
+	u64 base;
+	u32 hashed;
+	u32 hashed_extra;
+	u64 last_hash;
+};
+
+void kvp_walk_init(struct kvp_walk *walk, struct kvp_pool *pool, u32 root, u64 root_hash,
+		   const struct kvp_ids_in *in, u64 limit);
+bool kvp_walk_hash(struct kvp_walk *walk);
+void kvp_walk_prefetch_locked(const struct kvp_walk *walk);
+u32 kvp_walk_next_locked(struct kvp_walk *walk);
+
+/* prefix.c */
+int kvp_op_prefix_match(struct kvp_call *call);
+void kvp_undo_prefix_match(struct kvp_call *call);
+int kvp_op_prefix_release(struct kvp_call *call);
+int kvp_op_prefix_publish(struct kvp_call *call);
+int kvp_op_prefix_invalidate(struct kvp_call *call);
+void kvp_match_free_sliced(struct kvp_client *client, struct kvp_match *match);
+
+/* watch.c, audit.c */
+int kvp_op_stats(struct kvp_call *call);
+int kvp_op_block_dump(struct kvp_call *call);
+int kvp_op_client_list(struct kvp_call *call);
+int kvp_op_audit(struct kvp_call *call);
+
+#endif /* KVP_CALLS_H */

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Matching, publishing and invalidating prefixes. The index itself is in
+ * node.c, the way through it in walk.c; all of it is under kvp_pool.lock.
+ */
+#include "core.h"
+
+/* ---- match ------------------------------------------------------------------- */
+
+/* Ids of the blocks of one node in the caller's table. */
+static void kvp_match_blocks_locked(struct kvp_call *call, const struct kvp_walk *walk)
+{
+	struct kvp_prefix_match *arg = call->arg;
+	const struct kvp_family *family = &call->pool->family[arg->family];
+	const u32 *part = kvp_node_parts(call->pool, walk->node) + family->first_part;
+	u64 at = (walk->depth - 1) * family->parts;
+	u64 *blocks = call->array[2];
+	u32 i;
+
+	for (i = 0; i < family->parts && at + i < arg->nr_blocks; i++)
+		blocks[at + i] = kvp_block_id(family, part[i]);
+}
+
+/* Pin @index instead of *@pinned (either may be KVP_NIL). */
+static void kvp_pin_locked(struct kvp_pool *pool, u32 *pinned, u32 index)
+{
+	if (index != KVP_NIL)
+		pool->nodes[index].refs++;
+	if (*pinned != KVP_NIL)
+		kvp_node_put_locked(pool, *pinned);
+	*pinned = index;
+}
+
+/*
+ * Walk as far as contents go. Returns the node of the usable depth with one
+ * reference, or KVP_NIL.
+ */
+static u32 kvp_match_walk(struct kvp_call *call, struct kvp_walk *walk)
+{
+	struct kvp_pool *pool = call->pool;
+	u32 usable = KVP_NIL;
+	u32 reached = KVP_NIL;
+
+	while (kvp_walk_hash(walk)) {
+		spin_lock(&pool->lock);
+		kvp_walk_prefetch_locked(walk);
+		while (kvp_walk_next_locked(walk) != KVP_NIL) {
+			if (call->array[2])
+				kvp_match_blocks_locked(call, walk);
+			if (walk->usable == walk->depth)
+				kvp_pin_locked(pool, &usable, walk->node);
+		}
+		/* What was reached stays while others are let in. */
+		kvp_pin_locked(pool, &reached, walk->depth ? walk->node : KVP_NIL);
+		spin_unlock(&pool->lock);
+	}
+	spin_lock(&pool->lock);
+	kvp_pin_locked(pool, &reached, KVP_NIL);
+	spin_unlock(&pool->lock);
+	return usable;
+}
+
+/* The way through the index that @in describes; its namespace is pinned by *@root. */
+static bool kvp_match_begin(struct kvp_call *call, struct kvp_walk *walk, const u8 *space,
+			    const struct kvp_ids_in *in, u32 *root)
+{
+	struct kvp_pool *pool = call->pool;
+	u64 hash = kvp_space_hash(pool, space);
+
+	spin_lock(&pool->lock);
+	*root = kvp_index_root_locked(pool, hash, space);
+	if (*root != KVP_NIL)
+		pool->nodes[*root].refs++;
+	spin_unlock(&pool->lock);
+	kvp_walk_init(walk, pool, *root, hash, in, 0);
+	return *root != KVP_NIL;
+}
+
+static u32 kvp_match_find(struct kvp_call *call, struct kvp_walk *walk,
+			  const struct kvp_ids_in *in)
+{
+	struct kvp_prefix_match *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	const struct kvp_family *family = &pool->family[arg->family];
+	u32 node = KVP_NIL;
+	u32 root;
+
+	if (kvp_match_begin(call, walk, arg->space, in, &root)) {
+		node = kvp_match_walk(call, walk);
+		spin_lock(&pool->lock);
+		kvp_node_put_locked(pool, root);
+		spin_unlock(&pool->lock);
+	}
+	arg->nr_blocks = call->array[2] ? min_t(u64, arg->nr_blocks,
+						walk->usable * family->parts) : 0;
+	arg->matched = walk->usable * pool->index_tokens;
+	return node;
+}
+
+static int kvp_match_check(struct kvp_call *call, const struct kvp_ids_in *in)
+{
+	struct kvp_prefix_match *arg = call->arg;
+
+	if (arg->family >= call->pool->nr_families)
+		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, arg->family);
+	return kvp_extras_check(call, in, 0);
+}
+
+/* Whether the client may hold one more match. */
+static int kvp_match_check_add_sliced(struct kvp_call *call)
+{
+	struct kvp_client *client = call->client;
+	int err = kvp_ids_room_sliced(call->pool, &client->matches);
+
+	if (err == -ENOMEM)
+		return kvp_fail_alloc(call, err);
+	if (err || client->account->matches >= client->account->limits.matches)
+		return kvp_refuse_locked(call, -EDQUOT, KVP_REASON_LIMIT_MATCHES, 0);
+	return 0;
+}
+
+static int kvp_match_hold(struct kvp_call *call, struct kvp_walk *walk,
+			  const struct kvp_ids_in *in)
+{
+	struct kvp_prefix_match *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	struct kvp_match *match = kvp_client_alloc(call->client, sizeof(*match));
+	int err;
+
+	if (IS_ERR(match))
+		return kvp_fail_alloc(call, PTR_ERR(match));
+	match->node = kvp_match_find(call, walk, in);
+	spin_lock(&pool->lock);
+	err = kvp_match_check_add_sliced(call);
+	if (!err && match->node != KVP_NIL) {
+		match->id = kvp_ids_add_locked(&call->client->matches, match);
+		call->client->account->matches++;
+		arg->match = match->id;
+		spin_unlock(&pool->lock);
+		return 0;
+	}
+	if (match->node != KVP_NIL)
+		kvp_node_put_locked(pool, match->node);
+	spin_unlock(&pool->lock);
+	kvp_client_free(call->client, match, sizeof(*match));
+	return err;
+}
+
+/**
+ * kvp_op_prefix_match - KVP_OP_PREFIX_MATCH
+ * @call: struct kvp_prefix_match
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_prefix_match(struct kvp_call *call)
+{
+	struct kvp_prefix_match *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	struct kvp_ids_in in = {
+		.tokens = call->array[0],
+		.nr = arg->nr_tokens,
+		.extras = call->array[1],
+		.nr_extras = arg->nr_extras,
+	};
+	struct kvp_walk walk;
+	int err;
+	u32 node;
+
+	arg->match = 0;
+	err = kvp_match_check(call, &in);
+	if (err)
+		return err;
+	if (arg->head.flags & KVP_MATCH_HOLD) {
+		err = kvp_match_hold(call, &walk, &in);
+		if (err)
+			return err;
+	} else {
+		node = kvp_match_find(call, &walk, &in);
+		spin_lock(&pool->lock);
+		kvp_pin_locked(pool, &node, KVP_NIL);
+		spin_unlock(&pool->lock);
+	}
+	spin_lock(&pool->lock);
+	pool->counters.looked_up_nodes += walk.nr_nodes;
+	pool->counters.matched_nodes += walk.usable;
+	spin_unlock(&pool->lock);
+	return 0;
+}
+
+/**
+ * kvp_match_free_sliced - end a match: its whole prefix was used just now
+ * @client: whose it is
+ * @match: the match; its id ends, and its memory
+ *
+ * The lock is dropped and held again in the end. Allocates nothing.
+ */
+void kvp_match_free_sliced(struct kvp_client *client, struct kvp_match *match)
+{
+	struct kvp_pool *pool = client->pool;
+	u32 index = match->node;
+	u32 touched = 0;
+
+	kvp_ids_del_locked(&client->matches, match->id);
+	client->account->matches--;
+	/* Leaf first, so that a parent is the more recently used one. */
+	while (index != KVP_NIL) {
+		u32 parent = pool->nodes[index].parent;
+
+		if (parent != KVP_NIL)
+			pool->nodes[parent].refs++;
+		kvp_node_settle_locked(pool, index);
+		kvp_node_put_locked(pool, index);
+		index = parent;
+		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
+	}
+	spin_unlock(&pool->lock);
+	kvp_client_free(client, match, sizeof(*match));
+	spin_lock(&pool->lock);
+}
+
+static int kvp_match_free_by_id(struct kvp_call *call, u64 id)
+{
+	struct kvp_pool *pool = call->pool;
+	struct kvp_match *match;
+	int err;
+
+	spin_lock(&pool->lock);
+	match = kvp_ids_find_locked(&call->client->matches, id, &err);
+	if (match)
+		kvp_match_free_sliced(call->client, match);
+	spin_unlock(&pool->lock);
+	return err;
+}
+
+/**
+ * kvp_undo_prefix_match - the caller never learned of the match
+ * @call: as executed
+ */
+void kvp_undo_prefix_match(struct kvp_call *call)
+{
+	struct kvp_prefix_match *arg = call->arg;
+
+	if (arg->match)
+		kvp_match_free_by_id(call, arg->match);
+}
+
+/**
+ * kvp_op_prefix_release - KVP_OP_PREFIX_RELEASE
+ * @call: struct kvp_prefix_release
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_prefix_release(struct kvp_call *call)
+{
+	struct kvp_prefix_release *arg = call->arg;
+	int err = kvp_match_free_by_id(call, arg->match);
+
+	if (err)
+		return kvp_fail(call, err, err == -ESTALE ? KVP_REASON_GENERATION :
+						KVP_REASON_NO_MATCH, 0);
+	return 0;
+}
+
+/* ---- publish ------------------------------------------------------------------ */
+
+/* A block of the sequence becomes part of a published node. */
+static void kvp_publish_block_locked(struct kvp_family *family, u32 index, u32 node, u64 now)
+{
+	family->blocks[index].node = node;
+	family->blocks[index].stamp = now;
+	family->published++;
+}
+
+/* The sequence's own node becomes part of the tree. */
+static void kvp_publish_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 tag)
+{
+	u64 run = seq->nr_published;
+	u32 index = seq->runs.at[run];
+	u32 *part = kvp_node_parts(pool, index);
+	u64 now = ktime_get_coarse_ns();
+	u32 i, j;
+
+	for (i = 0; i < pool->nr_families; i++) {
+		struct kvp_family *family = &pool->family[i];
+
+		for (j = 0; j < family->parts; j++, part++) {
+			*part = seq->table[i].at[run * family->parts + j];
+			if (*part != KVP_NIL)
+				kvp_publish_block_locked(family, *part, index, now);
+		}
+	}
+	pool->nodes[index].tag = tag;
+	kvp_index_insert_locked(pool, index, seq->tail);
+}
+
+/*
+ * Whether the sequence can take the blocks of node @index for its own: their counts have room, and
+ * where its own are not given back by that, idle ones are a gain like any other.
+ */
+static bool kvp_can_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 index)
+{
+	const u32 *part = kvp_node_parts(pool, index);
+	u64 gain;
+	u32 i, j;
+
+	for (i = 0; i < pool->nr_families; i++) {
+		struct kvp_family *family = &pool->family[i];
+		const u32 *own = &seq->table[i].at[seq->nr_published * family->parts];
+
+		gain = 0;
+		for (j = 0; j < family->parts; j++, part++) {
+			if (*part == KVP_NIL || own[j] == KVP_NIL)
+				continue;
+			if (family->blocks[*part].count == U32_MAX)
+				return false;
+			gain += !family->blocks[*part].count && family->blocks[own[j]].count > 1;
+		}
+		if (gain && kvp_may_hold_idle_locked(seq->client, family, gain))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Take the blocks of node @index, whose contents are equal, and give back the sequence's
+ * own. A window block that the node has lost is given to it, unless others hold it too.
+ */
+static void kvp_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 index)
+{
+	u64 run = seq->nr_published;
+	u32 *part = kvp_node_parts(pool, index);
+	u64 now = ktime_get_coarse_ns();
+	u32 i, j;
+
+	for (i = 0; i < pool->nr_families; i++) {
+		struct kvp_family *family = &pool->family[i];
+
+		for (j = 0; j < family->parts; j++, part++) {
+			u32 *at = &seq->table[i].at[run * family->parts + j];
+
+			if (*at == KVP_NIL)
+				continue;
+			if (*part == KVP_NIL) {
+				if (family->blocks[*at].count > 1)
+					continue;
+				*part = *at;
+				kvp_publish_block_locked(family, *at, index, now);
+				continue;
+			}
+			kvp_block_get_locked(pool, family, *part, seq->client->slot);
+			kvp_block_put_locked(pool, family, *at);
+			*at = *part;
+		}
+	}
+	pool->nodes[index].uses++;
+	kvp_node_unuse_locked(pool, seq->runs.at[run]);
+	seq->runs.at[run] = index;
+}
+
+/* One more node of the sequence is published. */
+static void kvp_publish_next_locked(struct kvp_call *call, struct kvp_seq *seq)
+{
+	struct kvp_prefix_publish *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	u32 own = seq->runs.at[seq->nr_published];
+	const struct kvp_node *node = &pool->nodes[own];
+	u32 next = own;
+
+	/* A fork that shares the node may have been faster. */
+	if (node->state != KVP_NODE_PUBLISHED)
+		next = kvp_index_child_locked(pool, seq->tail, node->hash,
+					      kvp_node_tokens(pool, own),
+					      node->extra == KVP_NIL ? NULL :
+					      pool->digests[node->extra].byte);
+	if (next == KVP_NIL) {
+		kvp_publish_own_locked(pool, seq, arg->tag);
+		next = own;
+		arg->nr_new++;
+		pool->counters.published_nodes++;
+	} else {
+		arg->nr_shared++;
+		pool->counters.shared_nodes++;
+		if (next != own && !(arg->head.flags & KVP_PUBLISH_KEEP) &&
+		    kvp_can_adopt_locked(pool, seq, next))
+			kvp_adopt_locked(pool, seq, next);
+	}
+	kvp_pin_locked(pool, &seq->tail, next);
+	seq->nr_published++;
+}
+
+/**
+ * kvp_op_prefix_publish - KVP_OP_PREFIX_PUBLISH
+ * @call: struct kvp_prefix_publish
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_prefix_publish(struct kvp_call *call)
+{
+	struct kvp_prefix_publish *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	struct kvp_seq *seq;
+	u32 touched = 0;
+	u64 nodes;
+	int err = 0;
+
+	arg->nr_new = 0;
+	arg->nr_shared = 0;
+	seq = kvp_seq_begin_settled(call, arg->seq);
+	if (IS_ERR(seq))
+		return PTR_ERR(seq);
+	nodes = (arg->limit ? min(arg->limit, seq->computed) : seq->computed) /
+		pool->index_tokens;
+
+	spin_lock(&pool->lock);
+	/* What is invalidated while we publish is so with the rest. */
+	if (seq->nr_published < nodes && pool->nodes[seq->root].flags & KVP_NODE_CUT)
+		err = kvp_fail(call, -ESTALE, KVP_REASON_INVALIDATED, 0);
+	while (!err && seq->nr_published < nodes) {
+		kvp_publish_next_locked(call, seq);
+		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
+	}
+	spin_unlock(&pool->lock);
+	arg->published = seq->nr_published * pool->index_tokens;
+	kvp_seq_end(seq);
+	return err;
+}
+
+/* ---- invalidate ---------------------------------------------------------------- */
+
+/* The node in which the given contents end, with one reference, or KVP_NIL. */
+static u32 kvp_invalidate_find(struct kvp_call *call, const struct kvp_ids_in *in)
+{
+	struct kvp_prefix_invalidate *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	u32 pinned = KVP_NIL;
+	struct kvp_walk walk;
+	u32 root;
+
+	if (!kvp_match_begin(call, &walk, arg->space, in, &root))
+		return KVP_NIL;
+	while (kvp_walk_hash(&walk)) {
+		spin_lock(&pool->lock);
+		while (kvp_walk_next_locked(&walk) != KVP_NIL)
+			;
+		kvp_pin_locked(pool, &pinned, walk.depth ? walk.node : KVP_NIL);
+		spin_unlock(&pool->lock);
+	}
+	spin_lock(&pool->lock);
+	kvp_node_put_locked(pool, root);
+	if (walk.depth < walk.nr_nodes)
+		kvp_pin_locked(pool, &pinned, KVP_NIL);
+	spin_unlock(&pool->lock);
+	return pinned;
+}
+
+static void kvp_cut_locked(struct kvp_call *call, u32 index)
+{
+	struct kvp_prefix_invalidate *arg = call->arg;
+
+	if (call->pool->nodes[index].flags & KVP_NODE_CUT)
+		return;
+	kvp_index_cut_locked(call->pool, index);
+	arg->nr_subtrees++;
+}
+
+static int kvp_invalidate_space(struct kvp_call *call)
+{
+	struct kvp_prefix_invalidate *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	u32 root;
+
+	spin_lock(&pool->lock);
+	root = kvp_index_root_locked(pool, kvp_space_hash(pool, arg->space), arg->space);
+	if (root != KVP_NIL)
+		kvp_cut_locked(call, root);
+	spin_unlock(&pool->lock);
+	return 0;
+}
+
+static int kvp_invalidate_prefix(struct kvp_call *call)
+{
+	struct kvp_prefix_invalidate *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	struct kvp_ids_in in = {
+		.tokens = call->array[0],
+		.nr = arg->nr_tokens,
+		.extras = call->array[1],
+		.nr_extras = arg->nr_extras,
+	};
+	u32 node;
+	int err;
+
+	if (!in.nr || in.nr % pool->index_tokens)
+		return kvp_fail(call, -EINVAL, KVP_REASON_COUNT, 0);
+	err = kvp_extras_check(call, &in, 0);
+	if (err)
+		return err;
+	node = kvp_invalidate_find(call, &in);
+	if (node == KVP_NIL)
+		return 0;
+	spin_lock(&pool->lock);
+	kvp_cut_locked(call, node);
+	kvp_node_put_locked(pool, node);
+	spin_unlock(&pool->lock);
+	return 0;
+}
+
+static int kvp_invalidate_tag(struct kvp_call *call)
+{
+	struct kvp_prefix_invalidate *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	u32 touched = 0;
+	u32 i;
+
+	if (!arg->tag)
+		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
+				offsetof(struct kvp_prefix_invalidate, tag));
+	spin_lock(&pool->lock);
+	for (i = 0; i < pool->nr_nodes; i++) {
+		const struct kvp_node *node = &pool->nodes[i];
+
+		if (node->state == KVP_NODE_PUBLISHED && node->tag == arg->tag)
+			kvp_cut_locked(call, i);
+		kvp_slice_step(pool, &touched, 1);
+	}
+	spin_unlock(&pool->lock);
+	return 0;
+}
+
+/**
+ * kvp_op_prefix_invalidate - KVP_OP_PREFIX_INVALIDATE
+ * @call: struct kvp_prefix_invalidate
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_prefix_invalidate(struct kvp_call *call)
+{
+	struct kvp_prefix_invalidate *arg = call->arg;
+	int err;
+
+	arg->nr_subtrees = 0;
+	/* A reclaim that fails puts back what it had taken off the tree, where nobody finds it. */
+	mutex_lock(&call->pool->reclaim);
+	switch (arg->head.flags) {
+	case KVP_INVALIDATE_SPACE:
+		err = kvp_invalidate_space(call);
+		break;
+	case KVP_INVALIDATE_PREFIX:
+		err = kvp_invalidate_prefix(call);
+		break;
+	case KVP_INVALIDATE_TAG:
+		err = kvp_invalidate_tag(call);
+		break;
+	default:
+		err = kvp_fail(call, -EINVAL, KVP_REASON_FLAG, 0);
+	}
+	mutex_unlock(&call->pool->reclaim);
+	return err;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Looking at a pool: counters, blocks, clients. Owns nothing and changes nothing;
+ * reads under kvp_pool.lock, in slices, so what is read in different slices is
+ * not of one moment.
+ */
+#include "core.h"
+
+static bool kvp_is_admin(const struct kvp_call *call)
+{
+	return call->client->rights & KVP_RIGHT_ADMIN;
+}
+
+/* ---- stats ----------------------------------------------------------------------- */
+
+static void kvp_stats_family_locked(const struct kvp_family *family,
+				    struct kvp_family_stats *stats)
+{
+	u32 i;
+
+	memset(stats, 0, sizeof(*stats));
+	stats->total = family->nr_blocks;
+	for (i = 0; i < KVP_BLOCK_STATES; i++)
+		stats->state[i] = family->nr[i];
+	stats->published = family->published;
+}
+
+/* Add what one account has. @families: of all families, or NULL. */
+static void kvp_stats_add_account_locked(struct kvp_pool *pool, struct kvp_stats *stats,
+					 struct kvp_family_stats *families,
+					 const struct kvp_account *account)
+{
+	u32 i;
+
+	stats->nr_clients += account->live;
+	stats->seqs += account->seqs;
+	stats->slots += account->slots;
+	stats->raw += account->raw;
+	stats->matches += account->matches;
+	stats->metadata_bytes += account->metadata;
+	for (i = 0; families && i < pool->nr_families; i++)
+		families[i].charged += account->charged[i];
+}
+
+static void kvp_stats_client_locked(struct kvp_pool *pool, struct kvp_stats *stats,
+				    struct kvp_family_stats *families,
+				    const struct kvp_account *account)
+{
+	u32 i;
+
+	kvp_stats_add_account_locked(pool, stats, families, account);
+	for (i = 0; families && i < pool->nr_families; i++) {
+		u64 guarantee = account->limits.guarantee[i];
+
+		families[i].guaranteed = guarantee;
+		families[i].unmet = guarantee - min(guarantee, account->charged[i]);
+		families[i].limit = account->limits.blocks[i];
+	}
+}
+
+static void kvp_stats_index_locked(const struct kvp_pool *pool, struct kvp_stats *stats)
+{
+	stats->nodes = pool->nr_nodes;
+	stats->nodes_used = pool->nr_nodes - pool->nodes_free;
+	stats->nodes_published = pool->nodes_published;
+	stats->namespaces = pool->nr_roots;
+	stats->extras_used = pool->nr_digests - pool->digests_free;
+	stats->extras = pool->nr_digests;
+}
+
+static void kvp_stats_counters_locked(const struct kvp_counters *counters,
+				      struct kvp_stats *stats)
+{
+	stats->matched_nodes = counters->matched_nodes;
+	stats->looked_up_nodes = counters->looked_up_nodes;
+	stats->published_nodes = counters->published_nodes;
+	stats->shared_nodes = counters->shared_nodes;
+	stats->reclaimed_nodes = counters->reclaimed_nodes;
+	stats->reclaimed_blocks = counters->reclaimed_blocks;
+	stats->invalidated = counters->invalidated;
+	stats->copies = counters->copies;
+	stats->underflow_rejected = counters->underflow_rejected;
+	stats->collisions = counters->collisions;
+	stats->refused_room = counters->refused_room;
+	stats->refused_limit = counters->refused_limit;
+}
+
+static void kvp_stats_pool_sliced(struct kvp_pool *pool, struct kvp_stats *stats,
+				  struct kvp_family_stats *families)
+{
+	u32 touched = 0;
+	u32 i;
+
+	stats->metadata_bytes = pool->metadata_bytes;
+	kvp_stats_index_locked(pool, stats);
+	kvp_stats_counters_locked(&pool->counters, stats);
+	for (i = 0; families && i < pool->nr_families; i++) {
+		families[i].guaranteed = pool->family[i].guaranteed;
+		families[i].unmet = pool->family[i].unmet;
+	}
+	for (i = 0; i < pool->nr_accounts; i++) {
+		kvp_stats_add_account_locked(pool, stats, families, pool->account[i]);
+		kvp_slice_step(pool, &touched, 1);
+	}
+}
+
+/**
+ * kvp_op_stats - KVP_OP_STATS
+ * @call: struct kvp_stats
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_stats(struct kvp_call *call)
+{
+	struct kvp_family_stats *families = call->array[0];
+	const struct kvp_account *account = call->client->account;
+	struct kvp_stats *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	bool self = arg->client == KVP_STATS_SELF || arg->client == account->client;
+	u32 room = arg->nr_families;
+	u32 i;
+
+	arg->nr_families = pool->nr_families;
+	if (room && room < pool->nr_families)
+		return kvp_fail(call, -EOVERFLOW, KVP_REASON_COUNT, 0);
+	if (arg->client && !self && !kvp_is_admin(call))
+		return kvp_fail(call, -EACCES, KVP_REASON_RIGHT_ADMIN, 0);
+
+	spin_lock(&pool->lock);
+	if (arg->client && !self)
+		account = kvp_account_find_sliced(pool, arg->client);
+	if (!account) {
+		spin_unlock(&pool->lock);
+		return kvp_fail(call, -ENOENT, KVP_REASON_NO_CLIENT, 0);
+	}
+	/* The rest is output, and the caller's until now. */
+	*arg = (struct kvp_stats){
+		.head = arg->head,
+		.client = arg->client,
+		.families = arg->families,
+		.nr_families = pool->nr_families,
+	};
+	for (i = 0; families && i < pool->nr_families; i++)
+		kvp_stats_family_locked(&pool->family[i], &families[i]);
+	if (arg->client)
+		kvp_stats_client_locked(pool, arg, families, account);
+	else
+		kvp_stats_pool_sliced(pool, arg, families);
+	spin_unlock(&pool->lock);
+	return 0;
+}
+
+/* ---- block dump --------------------------------------------------------------------- */
+
+static enum kvp_why kvp_idle_why_locked(struct kvp_pool *pool, u32 index)
+{
+	const struct kvp_node *node = &pool->nodes[index];
+
+	if (node->state == KVP_NODE_VICTIM)
+		return KVP_WHY_RESERVED;
+	if (node->refs || !kvp_node_idle_locked(pool, index))
+		return KVP_WHY_MATCHED;
+	return node->child == KVP_NIL ? KVP_WHY_IDLE : KVP_WHY_COVERED;
+}
+
+static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp_block *block)
+{
+	switch (kvp_block_state(block)) {
+	case KVP_BLOCK_FREE:
+		return KVP_WHY_FREE;
+	case KVP_BLOCK_RESERVED:
+		return KVP_WHY_RESERVED;
+	case KVP_BLOCK_HELD:
+		return block->node == KVP_NIL ? KVP_WHY_SEQ : KVP_WHY_SHARED;
+	case KVP_BLOCK_IDLE:
+		return kvp_idle_why_locked(pool, block->node);
+	case KVP_BLOCK_HELD_BACK:
+		return KVP_WHY_HELD_BACK;
+	case KVP_BLOCK_RETIRED:
+		break;
+	}
+	return KVP_WHY_RETIRED;
+}
+
+/*
+ * The namespace of a node: up to its root. A path is as long as a sequence, so
+ * the lock may be let go on the way.
+ */
+static void kvp_dump_space_sliced(struct kvp_pool *pool, u32 index, u8 *space, u32 *touched)
+{
+	/* A pin on a root may be all that keeps it, so the step is before the last. */
+	while (pool->nodes[index].state != KVP_NODE_ROOT) {
+		kvp_slice_step_pinned(pool, touched, 1, index);
+		index = pool->nodes[index].parent;
+	}
+	memcpy(space, pool->digests[pool->nodes[index].extra].byte, KVP_DIGEST_LEN);
+}
+
+static void kvp_dump_node_sliced(struct kvp_pool *pool, const struct kvp_family *family,
+				 u32 index, struct kvp_block_entry *entry, u32 *touched)
+{
+	const struct kvp_node *node = &pool->nodes[index];
+	const u32 *part;
+
+	entry->node = index;
+	entry->depth = node->depth;
+	entry->tag = node->tag;
+	if (node->depth > 1) {
+		part = kvp_node_parts(pool, node->parent) + family->first_part;
+		entry->parent = kvp_block_id(family, *part);
+	}
+	/* A victim hangs on nothing that would keep its path. */
+	if (node->state == KVP_NODE_PUBLISHED)
+		kvp_dump_space_sliced(pool, index, entry->space, touched);
+}
+
+static void kvp_dump_block_sliced(struct kvp_call *call, const struct kvp_family *family,
+				  u32 index, struct kvp_block_entry *entry, u64 now,
+				  u32 *touched)
+{
+	const struct kvp_block *block = &family->blocks[index];
+	struct kvp_pool *pool = call->pool;
+
+	memset(entry, 0, sizeof(*entry));
+	entry->block = kvp_block_id(family, index);
+	entry->state = kvp_block_state(block);
+	entry->why = kvp_block_why_locked(pool, block);
+	entry->node = KVP_NODE_NONE;
+	if (block->node == KVP_NIL && block->owner != KVP_NIL &&
+	    block->owner != call->client->slot && !kvp_is_admin(call))
+		return;
+	if (block->owner != KVP_NIL)
+		entry->client = pool->account[block->owner]->client;
+	if (block->stamp)
+		entry->age_ns = now - min(now, block->stamp);
+	entry->count = block->count;
+	if (block->node != KVP_NIL)
+		kvp_dump_node_sliced(pool, family, block->node, entry, touched);
+}
+
+/**
+ * kvp_op_block_dump - KVP_OP_BLOCK_DUMP
+ * @call: struct kvp_block_dump
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_block_dump(struct kvp_call *call)
+{
+	struct kvp_block_entry *entries = call->array[0];
+	struct kvp_block_dump *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	const struct kvp_family *family;
+	u64 now = ktime_get_ns();
+	u32 touched = 0;
+	u64 first, nr, i;
+	u32 touches;
+
+	if (arg->family >= pool->nr_families)
+		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, arg->family);
+	family = &pool->family[arg->family];
+	first = min_t(u64, arg->cursor, family->nr_blocks);
+	nr = min_t(u64, arg->nr_entries, family->nr_blocks - first);
+
+	spin_lock(&pool->lock);
+	for (i = 0; i < nr; i++) {
+		kvp_dump_block_sliced(call, family, first + i, &entries[i], now, &touched);
+		/* Why it is idle depends on all blocks of its node. */
+		touches = entries[i].state == KVP_BLOCK_IDLE ? 1 + pool->parts_per_node : 1;
+		kvp_slice_step(pool, &touched, touches);
+	}
+	spin_unlock(&pool->lock);
+	arg->nr_entries = nr;
+	arg->cursor = first + nr;
+	arg->total = family->nr_blocks;
+	return 0;
+}
+
+/* ---- client list ------------------------------------------------------------------------ */
+
+static void kvp_list_account_locked(struct kvp_pool *pool, const struct kvp_account *account,
+				    struct kvp_client_entry *entry)
+{
+	u32 i;
+
+	memset(entry, 0, sizeof(*entry));
+	entry->client = account->client;
+	entry->uid = account->uid;
+	entry->rights = account->rights;
+	entry->seqs = account->seqs;
+	entry->slots = account->slots;
+	entry->raw = account->raw;
+	for (i = 0; i < pool->nr_families; i++)
+		entry->charged += account->charged[i];
+}
+
+/**
+ * kvp_op_client_list - KVP_OP_CLIENT_LIST
+ * @call: struct kvp_client_list
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_client_list(struct kvp_call *call)
+{
+	struct kvp_client_entry *entries = call->array[0];
+	struct kvp_client_list *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	u32 room = arg->nr_entries;
+	u32 touched = 0;
+	u32 seen = 0;
+	u32 i;
+
+	spin_lock(&pool->lock);
+	for (i = 0; i < pool->nr_accounts; i++) {
+		const struct kvp_account *account = pool->account[i];
+
+		if (account->live && (i == call->client->slot || kvp_is_admin(call))) {
+			if (seen < room)
+				kvp_list_account_locked(pool, account, &entries[seen]);
+			seen++;
+		}
+		kvp_slice_step(pool, &touched, 1);
+	}
+	spin_unlock(&pool->lock);
+	arg->nr_entries = min(seen, room);
+	arg->total = seen;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Twin of the kernel's over a mutex: nothing here runs with preemption off.
+ */
+#ifndef KVP_SHIM_SPINLOCK_H
+#define KVP_SHIM_SPINLOCK_H
+
+#include <pthread.h>
+
+#include <linux/lockdep.h>
+
+typedef struct spinlock {
+	pthread_mutex_t mutex;
+} spinlock_t;
+
+static inline void spin_lock_init(spinlock_t *lock)
+{
+	pthread_mutex_init(&lock->mutex, NULL);
+}
+
+static inline void spin_lock(spinlock_t *lock)
+{
+	kvp_shim_acquire(lock, KVP_SHIM_SPIN);
+	pthread_mutex_lock(&lock->mutex);
+}
+
+static inline void spin_unlock(spinlock_t *lock)
+{
+	pthread_mutex_unlock(&lock->mutex);
+	kvp_shim_release(lock);
+}
+
+#endif /* KVP_SHIM_SPINLOCK_H */
