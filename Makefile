@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+# Every command a person needs; `make help` lists them. All that is made lies
+# under build/.
+#
+# The same sources are compiled several times: release is what users get; asan,
+# tsan, fuzz and fast (for long tests) check locks and end at a bug of ours, the
+# first three under sanitizers; broken has one comparison taken out, to show that
+# the tests would notice.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+JOBS ?= $(shell nproc)
+T ?= 60
+SEED ?= 1
+CC = gcc
+CLANG ?= clang
+
+B := build
+
+# ---- sources -----------------------------------------------------------------
+
+LIB_SRC := $(wildcard kmod/core/*.c runtime/*.c runtime/shim/*.c)
+KVCTL_SRC := $(wildcard tools/kvctl/*.c)
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+MODEL_SRC := $(wildcard tests/model/*.c)
+THREADS_SRC := $(wildcard tests/threads/*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+CLI_TESTS := $(wildcard tests/cli/*.sh)
+
+# ---- how they are compiled ---------------------------------------------------
+
+WARN := -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
+	-Wstrict-prototypes -Wold-style-definition -Wvla
+CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE= -g -fno-omit-frame-pointer -pthread $(WARN)
+
+# The twins of the kernel's headers come first, and only where the core is seen.
+INC_CORE := -Iruntime/shim -Iuapi -Ikmod/core
+INC_API := -Iuapi -Iruntime/include
+INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/model
+inc = $(if $(filter kmod/% runtime/shim/% runtime/door_inproc.c,$(1)),$(INC_CORE),\
+	$(if $(filter tests/%,$(1)),$(INC_TESTS),$(INC_API)))
+
+CHECKED := -Werror -DKVP_SHIM_ABORT_ON_WARN -DKVP_SHIM_LOCKDEP
+CC_release := $(CC)
+CFLAGS_release := -O2 -fPIC $(CFLAGS)
+CC_asan := $(CC)
+CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all $(CHECKED)
+CC_tsan := $(CC)
+CFLAGS_tsan := -O1 -fsanitize=thread $(CHECKED)
+CC_fuzz := $(CLANG)
+CFLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=all $(CHECKED)
+CC_fast := $(CC)
+CFLAGS_fast := -O2 $(CHECKED)
+CC_broken := $(CC)
+CFLAGS_broken := -O2 -DKVP_TEST_BROKEN_COMPARE
+
+# $(call obj,VARIANT,SOURCES)
+obj = $(patsubst %.c,$(B)/obj/$(1)/%.o,$(2))
+
+define variant
+$(B)/obj/$(1)/%.o: %.c Makefile
+	@mkdir -p $$(@D)
+	@echo "  CC      $(1) $$<"
+	@$$(CC_$(1)) $$(CFLAGS_ALL) $$(CFLAGS_$(1)) $$(call inc,$$<) -MMD -MP -c $$< -o $$@
+
+$(2): $$(call obj,$(1),$$(LIB_SRC))
+	@mkdir -p $$(@D)
+	@echo "  AR      $$@"
+	@rm -f $$@
+	@ar rcs $$@ $$^
+endef
+
+LIB_release := $(B)/libkvpool.a
+$(foreach v,asan tsan fuzz fast broken,$(eval LIB_$(v) := $(B)/$(v)/libkvpool.a))
+$(foreach v,release asan tsan fuzz fast broken,$(eval $(call variant,$(v),$(LIB_$(v)))))
+
+# $(call program,VARIANT,PROGRAM,SOURCES,LIBRARIES)
+define program
+$(2): $$(call obj,$(1),$(3)) $$(LIB_$(1))
+	@mkdir -p $$(@D)
+	@echo "  LD      $$@"
+	@$$(CC_$(1)) $$(CFLAGS_ALL) $$(CFLAGS_$(1)) -o $$@ $$^ $(4) -lcrypto
+endef
+
+# ---- what users get ----------------------------------------------------------
+
+.PHONY: all
+all: $(B)/libkvpool.so $(B)/libkvpool.a $(B)/kvctl
+
+SONAME := libkvpool.so.0
+$(B)/$(SONAME): $(call obj,release,$(LIB_SRC)) runtime/libkvpool.map
+	@mkdir -p $(@D)
+	@echo "  LD      $@"
+	@$(CC) $(CFLAGS_ALL) $(CFLAGS_release) -shared -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=runtime/libkvpool.map -Wl,-z,defs -o $@ \
+		$(filter %.o,$^) -lcrypto
+
+$(B)/libkvpool.so: $(B)/$(SONAME)
+	@ln -sfn $(SONAME) $@
+
+$(eval $(call program,release,$(B)/kvctl,$(KVCTL_SRC),-ljansson))
+
+# ---- tests -------------------------------------------------------------------
+
+UNIT := $(patsubst tests/unit/%.c,$(B)/asan/%,$(UNIT_SRC))
+THREADS := $(patsubst tests/threads/%.c,$(B)/tsan/%,$(THREADS_SRC))
+FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+CHECK_LIBS := -lcheck -lsubunit -lm -lrt -ljansson
+
+$(foreach t,$(UNIT_SRC),$(eval $(call program,asan,$(t:tests/unit/%.c=$(B)/asan/%),\
+	$(t) $(SUPPORT_SRC),$(CHECK_LIBS))))
+$(foreach t,$(THREADS_SRC),$(eval $(call program,tsan,$(t:tests/threads/%.c=$(B)/tsan/%),\
+	$(t) $(SUPPORT_SRC),$(CHECK_LIBS))))
+$(foreach t,$(FUZZ_SRC),$(eval $(call program,fuzz,$(t:tests/fuzz/%.c=$(B)/fuzz/%),\
+	$(t),-fsanitize=fuzzer)))
+$(eval $(call program,asan,$(B)/asan/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
+$(eval $(call program,fast,$(B)/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
+$(eval $(call program,asan,$(B)/asan/kvctl,$(KVCTL_SRC),-ljansson))
+$(eval $(call program,broken,$(B)/broken/kvctl,$(KVCTL_SRC),-ljansson))
+
+.PHONY: tests
+tests: all $(UNIT) $(THREADS) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl
+
+CHECK_RUN = "tests/layout/check 64" "tests/layout/check 32" $(UNIT) \
+	"$(B)/asan/property --ops 100000 --seed $(SEED)" \
+	$(THREADS:%="% --seed $(SEED)") \
+	$(FUZZ:%="scripts/fuzz % 5 $(SEED)") $(CLI_TESTS) \
+	$(foreach t,demo replay_full replay_json,\
+		"KVCTL=$(CURDIR)/$(B)/asan/kvctl tests/cli/$(t).sh") \
+	scripts/check-exports scripts/check-readme scripts/check-kmod scripts/check-kernel-doc \
+	scripts/check-kernel-style
+
+.PHONY: check
+check:
+	@scripts/deps check
+	@$(MAKE) -j$(JOBS) tests
+	@tests/run $(CHECK_RUN)
+
+# Fresh seeds each time, printed so that a failure can be run again.
+SOAK_T ?= 600
+SOAK_SEEDS := $(strip $(shell od -An -N8 -tu4 /dev/urandom))
+SOAK_RUN = "$(B)/property --ops 10000000 --seed $(SEED)" \
+	$(foreach s,$(SOAK_SEEDS),"$(B)/property --ops 1000000 --seed $(s)" \
+		"$(B)/asan/property --ops 1000000 --seed $(s)") \
+	$(THREADS:%="% --ops 1000000 --seed $(firstword $(SOAK_SEEDS))") \
+	$(FUZZ:%="scripts/fuzz % $(SOAK_T) $(firstword $(SOAK_SEEDS))")
+
+.PHONY: soak
+soak:
+	@scripts/deps check
+	@$(MAKE) -j$(JOBS) tests $(B)/property
+	@echo "seeds: $(SEED) $(SOAK_SEEDS)"
+	@TEST_TIMEOUT=14400 tests/run $(SOAK_RUN)
+
+.PHONY: fuzz
+fuzz:
+	@scripts/deps check
+	@$(MAKE) -j$(JOBS) $(FUZZ)
+	@$(foreach f,$(FUZZ),scripts/fuzz $(f) $(T);)
+
+# ---- the kernel module -------------------------------------------------------
+
+# Kbuild leaves its files beside the sources, so it works in a tree of links.
+.PHONY: kmod
+kmod:
+	@scripts/deps kmod
+	@scripts/build-kmod $(KDIR)
+
+# ---- for people --------------------------------------------------------------
+
+.PHONY: quickstart
+quickstart:
+	@scripts/deps quickstart
+	@$(MAKE) -j$(JOBS) all
+	@$(B)/kvctl demo
+
+.PHONY: clean
+clean:
+	rm -rf $(B)
+
+.PHONY: help
+help:
+	@echo "make quickstart   install what is missing, build, show the pool at work"
+	@echo "make              build/libkvpool.so, build/libkvpool.a, build/kvctl"
+	@echo "make check        install what is missing, build all, run all tests (SEED=n)"
+	@echo "make soak         the long tests; prints its seeds (SEED=n SOAK_SEEDS='n n' SOAK_T=s)"
+	@echo "make fuzz T=60    fuzz the dispatch table for T seconds"
+	@echo "make kmod         build/kvpool.ko (KDIR=dir of another kernel's build files)"
+	@echo "make clean        remove build/"
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

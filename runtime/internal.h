@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the runtime share. Never included together with the core's headers, which
+ * have a struct kvp_pool of their own.
+ */
+#ifndef KVP_RUNTIME_INTERNAL_H
+#define KVP_RUNTIME_INTERNAL_H
+
+#include <errno.h>
+#include <stdint.h>
+
+#include <kvpool.h>
+
+#include "door.h"
+
+/* Slots of a block table that one call resolves for rows, on the stack. */
+#define KVP_ROW_SLOTS		64
+/* Copies that an append or fork can ask for without memory being allocated. */
+#define KVP_STACK_COPIES	32
+
+/**
+ * struct kvp_region - the bytes of one family, mapped
+ * @base: block 0; NULL where the client has no right to use blocks
+ * @length: bytes mapped, a multiple of the page size
+ * @block_bytes: from one block to the next
+ * @row_bytes: from one row to the next; a block is block_tokens rows
+ */
+struct kvp_region {
+	unsigned char *base;
+	uint64_t length;
+	uint64_t block_bytes;
+	uint64_t row_bytes;
+};
+
+/*
+ * A client of a pool. All of it is constant from open to close: that is why any number of
+ * threads may use it without a lock.
+ */
+struct kvp_pool {
+	struct kvp_conn *conn;
+	char name[KVP_NAME_LEN];
+	uint32_t rights;
+	uint32_t index_tokens;
+	uint32_t nr_families;
+	uint32_t max_copies;		/* one node's blocks and all states */
+	struct kvp_family_desc family[KVP_MAX_FAMILIES];
+	struct kvp_region region[KVP_MAX_FAMILIES];
+};
+
+/* ---- error.c ---- */
+
+/* Note an error of the runtime for this thread; returns @err. */
+int kvp_error_set(int err, uint32_t reason, uint32_t where, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* What failed was only an attempt, and the call goes on. */
+void kvp_error_clear(void);
+
+/* Note that operation @op failed as @head says; returns @err. The text is made when asked for. */
+int kvp_error_call(int err, uint32_t op, const struct kvp_head *head);
+
+/* ---- pool.c ---- */
+
+/* Note that an operation on the pool's client failed; returns @err. */
+int kvp_pool_failed(const struct kvp_pool *pool, uint32_t op, int err,
+		    const struct kvp_head *head);
+
+/*
+ * An operation on the pool's client; @head begins the operation's struct of @size bytes. try
+ * does not note an error, for callers who expect one.
+ */
+static inline int kvp_pool_try(struct kvp_pool *pool, uint32_t op, struct kvp_head *head,
+			       uint32_t size)
+{
+	head->size = size;
+	return kvp_inproc_call(pool->conn, op, head, size);
+}
+
+static inline int kvp_pool_op(struct kvp_pool *pool, uint32_t op, struct kvp_head *head,
+			      uint32_t size)
+{
+	int err = kvp_pool_try(pool, op, head, size);
+
+	return err ? kvp_pool_failed(pool, op, err, head) : 0;
+}
+
+/* @arg: a pointer to the operation's struct, whose first member is the head. */
+#define kvp_do(pool, op, arg)	kvp_pool_op(pool, op, &(arg)->head, sizeof(*(arg)))
+#define kvp_try(pool, op, arg)	kvp_pool_try(pool, op, &(arg)->head, sizeof(*(arg)))
+
+#define KVP_ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+static inline uint64_t kvp_addr(const void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+/* ---- seq.c ---- */
+
+/* -EINVAL where there is no prompt or it has no namespace. */
+int kvp_prompt_check(const struct kvp_prompt *prompt);
+
+/* ---- uri.c ---- */
+
+/**
+ * struct kvp_uri - a pool's URI, taken apart
+ * @name: of the pool
+ * @rights: to take, 0: all
+ * @config: how to make it; nr_families 0: it must exist
+ * @families: what config.families points to
+ * @family_names: what their names point to
+ */
+struct kvp_uri {
+	char name[KVP_NAME_LEN];
+	uint32_t rights;
+	struct kvp_pool_config config;
+	struct kvp_family_config families[KVP_MAX_FAMILIES];
+	char family_names[KVP_MAX_FAMILIES][KVP_FAMILY_NAME_LEN];
+};
+
+int kvp_uri_parse(const char *text, struct kvp_uri *uri);
+
+/* ---- bytes.c ---- */
+
+/* Make the backing of a pool that was just made (needs ADMIN) and map it. */
+int kvp_bytes_create(struct kvp_pool *pool);
+/* Map the backing that the pool has. */
+int kvp_bytes_attach(struct kvp_pool *pool);
+void kvp_bytes_unmap(struct kvp_pool *pool);
+
+/* Rows [0, copy->tokens) of copy->src to copy->dst. */
+void kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32_t nr);
+
+#endif /* KVP_RUNTIME_INTERNAL_H */

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A pool's URI taken apart. Owns nothing. Every complaint names the key, and where is its
+ * offset in the URI.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define DEFAULT_BLOCK_TOKENS	16
+#define DEFAULT_ROW_BYTES	64
+
+/* A piece of the URI. */
+struct span {
+	const char *at;
+	size_t len;
+};
+
+/**
+ * struct parser - a URI being taken apart
+ * @text: the URI
+ * @uri: result
+ * @seen: bit i: keys[i] was there
+ */
+struct parser {
+	const char *text;
+	struct kvp_uri *uri;
+	unsigned int seen;
+};
+
+static bool span_is(struct span span, const char *word)
+{
+	return span.len == strlen(word) && !memcmp(span.at, word, span.len);
+}
+
+/* The piece up to the next @separator; *rest becomes what follows it, .at NULL at the end. */
+static struct span span_cut(struct span *rest, char separator)
+{
+	const char *end = memchr(rest->at, separator, rest->len);
+	struct span piece = *rest;
+
+	if (!end) {
+		rest->at = NULL;
+		rest->len = 0;
+		return piece;
+	}
+	piece.len = (size_t)(end - rest->at);
+	rest->len -= piece.len + 1;
+	rest->at = end + 1;
+	return piece;
+}
+
+/* How much of a piece a message shows. */
+static int shown(struct span span)
+{
+	return span.len > 40 ? 40 : (int)span.len;
+}
+
+static uint32_t offset_of(const struct parser *parser, struct span span)
+{
+	return (uint32_t)(span.at - parser->text);
+}
+
+static int bad_value(const struct parser *parser, struct span key, struct span value,
+		     const char *expected)
+{
+	return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
+			     "uri: key \"%.*s\": \"%.*s\": expected %s", shown(key), key.at,
+			     shown(value), value.at, expected);
+}
+
+/* A decimal number in 1..@max. */
+static int parse_number(const struct parser *parser, struct span key, struct span value,
+			uint64_t max, uint64_t *number)
+{
+	char expected[48];
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < value.len; i++) {
+		unsigned int digit = (unsigned int)(value.at[i] - '0');
+
+		if (digit > 9 || n > (max - digit) / 10)
+			break;
+		n = n * 10 + digit;
+	}
+	if (i == value.len && n) {
+		*number = n;
+		return 0;
+	}
+	snprintf(expected, sizeof(expected), "a decimal number in 1..%llu",
+		 (unsigned long long)max);
+	return bad_value(parser, key, value, expected);
+}
+
+static int parse_number_u32(const struct parser *parser, struct span key, struct span value,
+			    uint32_t max, uint32_t *number)
+{
+	uint64_t n;
+	int err;
+
+	err = parse_number(parser, key, value, max, &n);
+	if (!err)
+		*number = (uint32_t)n;
+	return err;
+}
+
+/* ---- the keys ---- */
+
+static int parse_blocks(struct parser *parser, struct span key, struct span value)
+{
+	return parse_number(parser, key, value, KVP_MAX_BLOCKS, &parser->uri->families[0].blocks);
+}
+
+static int parse_block_tokens(struct parser *parser, struct span key, struct span value)
+{
+	return parse_number_u32(parser, key, value, KVP_MAX_BLOCK_TOKENS,
+				&parser->uri->families[0].block_tokens);
+}
+
+static int parse_row_bytes(struct parser *parser, struct span key, struct span value)
+{
+	return parse_number(parser, key, value, INT64_MAX,
+			    &parser->uri->families[0].row_bytes);
+}
+
+static int parse_index_tokens(struct parser *parser, struct span key, struct span value)
+{
+	return parse_number_u32(parser, key, value, UINT32_MAX,
+				&parser->uri->config.index_tokens);
+}
+
+static int parse_rights(struct parser *parser, struct span key, struct span value)
+{
+	struct span rest = value, word;
+	uint32_t rights = 0;
+
+	while (rest.at) {
+		word = span_cut(&rest, ',');
+		if (span_is(word, "use"))
+			rights |= KVP_RIGHT_USE;
+		else if (span_is(word, "publish"))
+			rights |= KVP_RIGHT_PUBLISH;
+		else if (span_is(word, "admin"))
+			rights |= KVP_RIGHT_ADMIN;
+		else
+			return bad_value(parser, key, value,
+					 "some of use,publish,admin");
+	}
+	parser->uri->rights = rights;
+	return 0;
+}
+
+static int parse_kind(const struct parser *parser, struct span key, struct span value,
+		      enum kvp_family_kind *kind)
+{
+	if (span_is(value, "dense"))
+		*kind = KVP_FAMILY_DENSE;
+	else if (span_is(value, "window"))
+		*kind = KVP_FAMILY_WINDOW;
+	else if (span_is(value, "state"))
+		*kind = KVP_FAMILY_STATE;
+	else
+		return bad_value(parser, key, value, "the kind dense, window or state");
+	return 0;
+}
+
+#define FAMILY_FORM "NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES, and for window ,WINDOW"
+#define FAMILY_PARTS	6
+
+static int parse_family(struct parser *parser, struct span key, struct span value)
+{
+	struct kvp_pool_config *config = &parser->uri->config;
+	struct kvp_family_config *family;
+	struct span rest = value, part[FAMILY_PARTS];
+	size_t nr = 0;
+	char *name;
+	int err;
+
+	if (config->nr_families == KVP_MAX_FAMILIES)
+		return kvp_error_set(-EINVAL, KVP_REASON_COUNT, offset_of(parser, key),
+				     "uri: key \"family\": expected at most %u of them",
+				     KVP_MAX_FAMILIES);
+	while (rest.at && nr < FAMILY_PARTS)
+		part[nr++] = span_cut(&rest, ',');
+	if (rest.at || nr < FAMILY_PARTS - 1)
+		return bad_value(parser, key, value, FAMILY_FORM);
+	if (part[0].len >= KVP_FAMILY_NAME_LEN)
+		return bad_value(parser, key, part[0], "a name of at most 15 bytes");
+
+	family = &parser->uri->families[config->nr_families];
+	name = parser->uri->family_names[config->nr_families];
+	memset(family, 0, sizeof(*family));
+	memcpy(name, part[0].at, part[0].len);
+	family->name = name;
+	err = parse_kind(parser, key, part[1], &family->kind);
+	if (!err && (nr == FAMILY_PARTS) != (family->kind == KVP_FAMILY_WINDOW))
+		err = bad_value(parser, key, value, FAMILY_FORM);
+	if (!err)
+		err = parse_number(parser, key, part[2], KVP_MAX_BLOCKS, &family->blocks);
+	if (!err)
+		err = parse_number_u32(parser, key, part[3], KVP_MAX_BLOCK_TOKENS,
+				       &family->block_tokens);
+	if (!err)
+		err = parse_number(parser, key, part[4], INT64_MAX, &family->row_bytes);
+	if (!err && nr == FAMILY_PARTS)
+		err = parse_number_u32(parser, key, part[5], UINT32_MAX, &family->window);
+	if (!err)
+		config->nr_families++;
+	return err;
+}
+
+enum key {
+	KEY_BLOCKS,
+	KEY_BLOCK_TOKENS,
+	KEY_ROW_BYTES,
+	KEY_FAMILY,
+	KEY_INDEX_TOKENS,
+	KEY_RIGHTS,
+};
+
+static const struct {
+	const char *name;
+	int (*parse)(struct parser *parser, struct span key, struct span value);
+} keys[] = {
+	[KEY_BLOCKS] = { "blocks", parse_blocks },
+	[KEY_BLOCK_TOKENS] = { "block_tokens", parse_block_tokens },
+	[KEY_ROW_BYTES] = { "row_bytes", parse_row_bytes },
+	[KEY_FAMILY] = { "family", parse_family },
+	[KEY_INDEX_TOKENS] = { "index_tokens", parse_index_tokens },
+	[KEY_RIGHTS] = { "rights", parse_rights },
+};
+
+#define KEY(key)	(1U << (key))
+#define SINGLE_KEYS	(KEY(KEY_BLOCKS) | KEY(KEY_BLOCK_TOKENS) | KEY(KEY_ROW_BYTES))
+
+static int parse_pair(struct parser *parser, struct span pair)
+{
+	struct span value = pair;
+	struct span key = span_cut(&value, '=');
+	size_t i;
+
+	for (i = 0; i < KVP_ARRAY_SIZE(keys); i++) {
+		if (span_is(key, keys[i].name))
+			break;
+	}
+	if (i == KVP_ARRAY_SIZE(keys))
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
+				     "uri: unknown key \"%.*s\": expected blocks, block_tokens, row_bytes, family, index_tokens or rights",
+				     shown(key), key.at);
+	if (!value.at)
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
+				     "uri: key \"%s\" has no value: expected %s=VALUE",
+				     keys[i].name, keys[i].name);
+	if (i != KEY_FAMILY && (parser->seen & KEY(i)))
+		return kvp_error_set(-EINVAL, KVP_REASON_DUPLICATE, offset_of(parser, key),
+				     "uri: key \"%s\" is there twice: expected it once",
+				     keys[i].name);
+	parser->seen |= KEY(i);
+	return keys[i].parse(parser, key, value);
+}
+
+/* The name of the first key of @mask that was there. */
+static const char *first_key(const struct parser *parser, unsigned int mask)
+{
+	size_t i = 0;
+
+	while (!(parser->seen & mask & KEY(i)))
+		i++;
+	return keys[i].name;
+}
+
+/* What the keys say together. */
+static int finish(struct parser *parser)
+{
+	struct kvp_pool_config *config = &parser->uri->config;
+	struct kvp_family_config *only = &parser->uri->families[0];
+	bool single = parser->seen & SINGLE_KEYS;
+
+	if (single && config->nr_families)
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+				     "uri: key \"%s\" with key \"family\": expected one way or the other",
+				     first_key(parser, SINGLE_KEYS));
+	if (!single && !config->nr_families && (parser->seen & KEY(KEY_INDEX_TOKENS)))
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+				     "uri: key \"index_tokens\" without a family: expected key \"blocks\" or \"family\"");
+	if (!single)
+		return 0;
+	if (!(parser->seen & KEY(KEY_BLOCKS)))
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+				     "uri: key \"%s\" without key \"blocks\": expected blocks=NUMBER",
+				     first_key(parser, SINGLE_KEYS));
+	only->kind = KVP_FAMILY_DENSE;
+	if (!only->block_tokens)
+		only->block_tokens = DEFAULT_BLOCK_TOKENS;
+	if (!only->row_bytes)
+		only->row_bytes = DEFAULT_ROW_BYTES;
+	config->nr_families = 1;
+	return 0;
+}
+
+static int parse_scheme(struct parser *parser, struct span *rest)
+{
+	struct span scheme = span_cut(rest, ':');
+
+	if (rest->at && span_is(scheme, "inproc"))
+		return 0;
+	if (rest->at && span_is(scheme, "dev"))
+		return kvp_error_set(-EOPNOTSUPP, KVP_REASON_DOOR, 0,
+				     "uri: pools of /dev/kvpool cannot be opened yet: expected inproc:NAME");
+	return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+			     "uri: \"%.*s\": expected inproc:NAME or dev:NAME",
+			     shown(scheme), scheme.at);
+}
+
+int kvp_uri_parse(const char *text, struct kvp_uri *uri)
+{
+	struct parser parser = { .text = text, .uri = uri };
+	struct span rest, name;
+	int err;
+
+	memset(uri, 0, sizeof(*uri));
+	uri->config.families = uri->families;
+	if (!text)
+		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0, "uri: NULL");
+	rest.at = text;
+	rest.len = strlen(text);
+	err = parse_scheme(&parser, &rest);
+	if (err)
+		return err;
+	name = span_cut(&rest, '?');
+	if (!name.len || name.len >= KVP_NAME_LEN)
+		return kvp_error_set(-EINVAL, KVP_REASON_NAME, offset_of(&parser, name),
+				     "uri: name \"%.*s\": expected 1 to %u characters",
+				     shown(name), name.at, KVP_NAME_LEN - 1);
+	memcpy(uri->name, name.at, name.len);
+	while (rest.at) {
+		err = parse_pair(&parser, span_cut(&rest, '&'));
+		if (err)
+			return err;
+	}
+	return finish(&parser);
+}
