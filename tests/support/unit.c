@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the unit tests share beyond harness.c. Used by one thread.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "unit.h"
+
+static char kvpt_line[512];
+
+/* ---- nothing has changed ---- */
+
+static void kvpt_write_table(FILE *out, struct kvp_client *client, u64 seq, u32 family)
+{
+	struct kvp_seq_table arg = { .seq = seq, .family = family };
+	u64 *blocks;
+	u32 i;
+
+	if (kvpt_do(client, KVP_OP_SEQ_TABLE, &arg))
+		kvpt_die(__FILE__, __LINE__, "table: reason %u", arg.head.reason);
+	blocks = calloc(arg.total + 1, sizeof(*blocks));
+	if (!blocks)
+		kvpt_die(__FILE__, __LINE__, "no memory");
+	arg.blocks = (u64)(uintptr_t)blocks;
+	arg.nr_blocks = arg.total;
+	if (arg.total && kvpt_do(client, KVP_OP_SEQ_TABLE, &arg))
+		kvpt_die(__FILE__, __LINE__, "table: reason %u", arg.head.reason);
+	fprintf(out, " family %u of %llu tokens, %llu computed, %llu reserved, %llu published:",
+		family, arg.nr_tokens, arg.nr_computed, arg.nr_reserved, arg.nr_published);
+	for (i = 0; i < arg.total; i++)
+		fprintf(out, " %llx", blocks[i]);
+	free(blocks);
+}
+
+static void kvpt_write_client(FILE *out, struct kvp_client *client)
+{
+	u32 i, j;
+
+	for (i = 0; i < client->seqs.cap; i++) {
+		const struct kvp_seq *seq = kvp_id_slot(&client->seqs, i)->object;
+
+		if (!seq)
+			continue;
+		fprintf(out, "sequence %llx: root %u, tail %u, pending", (u64)seq->id,
+			seq->root, seq->tail);
+		for (j = 0; j < seq->nr_pending; j++)
+			fprintf(out, " %u:%u", seq->pending[j].family, seq->pending[j].src);
+		fprintf(out, ", runs");
+		for (j = 0; j < seq->runs.nr; j++)
+			fprintf(out, " %u", seq->runs.at[j]);
+		for (j = 0; j < client->pool->nr_families; j++)
+			kvpt_write_table(out, client, seq->id, j);
+		fputc('\n', out);
+	}
+	for (i = 0; i < client->matches.cap; i++) {
+		const struct kvp_match *match = kvp_id_slot(&client->matches, i)->object;
+
+		if (match)
+			fprintf(out, "match %llx at node %u\n", (u64)match->id, match->node);
+	}
+}
+
+static void kvpt_write_nodes(FILE *out, struct kvp_pool *pool)
+{
+	u32 i, j;
+
+	for (i = 0; i < pool->nr_nodes; i++) {
+		const struct kvp_node *node = &pool->nodes[i];
+
+		if (node->state == KVP_NODE_FREE)
+			continue;
+		fprintf(out, "node %u: state %u, parent %x, uses %u, refs %u, extra %x", i,
+			node->state,
+			node->state == KVP_NODE_PUBLISHED ? node->parent : KVP_NIL,
+			node->uses, node->refs, node->extra);
+		fprintf(out, ", depth %u, tag %u, cut %u, parts", node->depth, node->tag,
+			!!(node->flags & KVP_NODE_CUT));
+		for (j = 0; node->state == KVP_NODE_PUBLISHED && j < pool->parts_per_node; j++)
+			fprintf(out, " %x", kvp_node_parts(pool, i)[j]);
+		fprintf(out, ", tokens");
+		for (j = 0; j < node->nr_tokens; j++)
+			fprintf(out, " %u", kvp_node_tokens(pool, i)[j]);
+		fputc('\n', out);
+	}
+	fprintf(out, "order of reclaim:");
+	for (i = pool->oldest; i != KVP_NIL; i = pool->nodes[i].newer) {
+		if (kvp_node_reclaimable_locked(pool, i))
+			fprintf(out, " %u", i);
+	}
+	fputc('\n', out);
+}
+
+void kvpt_world_take(struct kvpt_env *env, struct kvp_client *admin,
+		     struct kvpt_world *world)
+{
+	size_t size;
+	FILE *out;
+	u32 i;
+
+	memset(world, 0, sizeof(*world));
+	kvpt_stats_take(admin, &world->stats);
+	out = open_memstream(&world->text, &size);
+	if (!out)
+		kvpt_die(__FILE__, __LINE__, "no memory");
+	for (i = 0; i < KVPT_MAX_CLIENTS; i++) {
+		if (env->clients[i] && env->clients[i]->pool)
+			kvpt_write_client(out, env->clients[i]);
+	}
+	kvpt_write_nodes(out, admin->pool);
+	fclose(out);
+}
+
+void kvpt_world_drop(struct kvpt_world *world)
+{
+	kvpt_stats_drop(&world->stats);
+	free(world->text);
+	world->text = NULL;
+}
+
+const char *kvpt_world_diff(const struct kvpt_world *before, const struct kvpt_world *after)
+{
+	const char *diff = kvpt_stats_diff(&before->stats, &after->stats);
+	const char *was = before->text, *is = after->text;
+	const char *was_line = was, *is_line = is;
+
+	if (diff)
+		return diff;
+	for (; *was && *was == *is; was++, is++) {
+		if (*was != '\n')
+			continue;
+		was_line = was + 1;
+		is_line = is + 1;
+	}
+	if (*was == *is)
+		return NULL;
+	snprintf(kvpt_line, sizeof(kvpt_line), "\n  was %.*s\n  is  %.*s",
+		 (int)strcspn(was_line, "\n"), was_line, (int)strcspn(is_line, "\n"), is_line);
+	return kvpt_line;
+}
+
+int kvpt_create_at(struct kvp_client *client, u32 nr, u64 *seq)
+{
+	int err = 0;
+
+	while (!err && nr--)
+		err = kvpt_create(client, 99, NULL, 0, seq);
+	return err;
+}
+
+/* ---- pools, tokens ---- */
+
+struct kvp_client *kvpt_pool_with(struct kvpt_env *env, const struct kvp_pool_create *with,
+				  const struct kvp_family_desc *families, u32 nr)
+{
+	struct kvp_client *client = kvpt_open(env, KVPT_OWNER);
+	struct kvp_pool_create arg = *with;
+
+	strcpy(arg.name, KVPT_POOL_NAME);
+	if (!arg.mode)
+		arg.mode = 0666;
+	arg.families = (u64)(uintptr_t)families;
+	arg.nr_families = nr;
+	if (kvpt_do(client, KVP_OP_POOL_CREATE, &arg))
+		kvpt_die(__FILE__, __LINE__, "pool: reason %u where %u", arg.head.reason,
+			 arg.head.where);
+	return client;
+}
+
+void kvpt_tokens(u32 *tokens, u32 nr, u32 seed)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		tokens[i] = seed * 1000 + i;
+}
+
+u64 kvpt_computed(struct kvp_client *client, u32 space, const u32 *tokens, u32 nr)
+{
+	u64 seq;
+
+	if (kvpt_create(client, space, tokens, nr, &seq) || kvpt_advance(client, seq, nr))
+		kvpt_die(__FILE__, __LINE__, "sequence: reason %u", kvpt.head.reason);
+	return seq;
+}
+
+u64 kvpt_published(struct kvp_client *client, u32 space, const u32 *tokens, u32 nr)
+{
+	u64 seq = kvpt_computed(client, space, tokens, nr);
+
+	if (kvpt_publish(client, seq))
+		kvpt_die(__FILE__, __LINE__, "publish: reason %u", kvpt.head.reason);
+	return seq;
+}
+
+/* ---- what a sequence has ---- */
+
+u32 kvpt_nulls(struct kvp_client *client, u64 seq, u32 family)
+{
+	u64 blocks[32];
+	u32 mask = 0;
+	u32 i;
+
+	kvpt_ok(kvpt_table(client, seq, family, blocks, 32));
+	for (i = 0; i < kvpt.table.nr_blocks; i++) {
+		if (blocks[i] == KVP_BLOCK_NULL)
+			mask |= 1U << i;
+		else
+			ck_assert_uint_eq(KVP_BLOCK_FAMILY(blocks[i]), family);
+	}
+	return mask;
+}
+
+struct kvp_block_entry kvpt_entry(struct kvp_client *admin, u64 block)
+{
+	struct kvp_block_entry entry = { };
+	struct kvp_block_dump arg = {
+		.entries = (u64)(uintptr_t)&entry,
+		.nr_entries = 1,
+		.family = KVP_BLOCK_FAMILY(block),
+		.cursor = KVP_BLOCK_INDEX(block),
+	};
+
+	if (kvpt_do(admin, KVP_OP_BLOCK_DUMP, &arg) || arg.nr_entries != 1)
+		kvpt_die(__FILE__, __LINE__, "dump: reason %u", arg.head.reason);
+	return entry;
+}
+
+u32 kvpt_count(struct kvp_client *admin, u64 block)
+{
+	struct kvp_block_entry entry = kvpt_entry(admin, block);
+
+	if (entry.block != block)
+		kvpt_die(__FILE__, __LINE__, "block %llx is %llx now", (unsigned long long)block,
+			 (unsigned long long)entry.block);
+	return entry.count;
+}
+
+static struct kvp_stats kvpt_stats_of(struct kvp_client *client, u64 who,
+				      struct kvp_family_stats *families)
+{
+	struct kvp_stats arg = {
+		.client = who,
+		.families = (u64)(uintptr_t)families,
+		.nr_families = KVP_MAX_FAMILIES,
+	};
+
+	if (kvpt_do(client, KVP_OP_STATS, &arg))
+		kvpt_die(__FILE__, __LINE__, "stats: reason %u", arg.head.reason);
+	return arg;
+}
+
+struct kvp_stats kvpt_counters_of(struct kvp_client *client, u64 who)
+{
+	struct kvp_family_stats families[KVP_MAX_FAMILIES];
+
+	return kvpt_stats_of(client, who, families);
+}
+
+struct kvp_family_stats kvpt_family_of(struct kvp_client *client, u64 who, u32 family)
+{
+	struct kvp_family_stats families[KVP_MAX_FAMILIES];
+
+	kvpt_stats_of(client, who, families);
+	return families[family];
+}
+
+u64 kvpt_matched(struct kvp_client *client, u32 space, const u32 *tokens, u32 nr)
+{
+	if (kvpt_match(client, space, tokens, nr, NULL))
+		kvpt_die(__FILE__, __LINE__, "match: reason %u", kvpt.head.reason);
+	return kvpt.match.matched;
+}
+
+/* ---- doors that fail ---- */
+
+int kvpt_fail_write;
+
+static bool kvpt_write_fails(void)
+{
+	return kvpt_fail_write && !--kvpt_fail_write;
+}
+
+static int failing_read(void *dst, u64 addr, size_t len)
+{
+	return kvp_inproc_door.read(dst, addr, len);
+}
+
+static int failing_write(u64 addr, const void *src, size_t len)
+{
+	if (kvpt_write_fails())
+		return -EFAULT;
+	return kvp_inproc_door.write(addr, src, len);
+}
+
+static void *failing_array_in(u64 addr, size_t len)
+{
+	return kvp_inproc_door.array_in(addr, len);
+}
+
+static void *failing_array_out(u64 addr, size_t len)
+{
+	return kvp_inproc_door.array_out(addr, len);
+}
+
+static void *failing_array_inout(u64 addr, size_t len)
+{
+	return kvp_inproc_door.array_inout(addr, len);
+}
+
+static int failing_array_put(void *mem, u64 addr, size_t len, bool out)
+{
+	int err = kvp_inproc_door.array_put(mem, addr, len, out);
+
+	return out && kvpt_write_fails() ? -EFAULT : err;
+}
+
+const struct kvp_door kvpt_failing_door = {
+	.read = failing_read,
+	.write = failing_write,
+	.array_in = failing_array_in,
+	.array_out = failing_array_out,
+	.array_inout = failing_array_inout,
+	.array_put = failing_array_put,
+};
+
+/* ---- into the structures ---- */
+
+struct kvp_pool *kvpt_pool_of(struct kvp_client *client)
+{
+	return client->pool;
+}
+
+struct kvp_seq *kvpt_seq_of(struct kvp_client *client, u64 seq)
+{
+	struct kvp_seq *found;
+	int err;
+
+	spin_lock(&client->pool->lock);
+	found = kvp_ids_find_locked(&client->seqs, seq, &err);
+	spin_unlock(&client->pool->lock);
+	if (IS_ERR_OR_NULL(found))
+		kvpt_die(__FILE__, __LINE__, "no sequence %llx", (unsigned long long)seq);
+	return found;
+}
+
+struct kvp_block *kvpt_block_of(struct kvp_client *client, u64 block)
+{
+	return &client->pool->family[KVP_BLOCK_FAMILY(block)].blocks[KVP_BLOCK_INDEX(block)];
+}
+
+u64 kvpt_force_hash(struct kvp_pool *pool, u32 index, u64 hash)
+{
+	struct kvp_node *node = &pool->nodes[index];
+	u32 *link = &pool->buckets[node->hash & pool->bucket_mask];
+	u64 old = node->hash;
+
+	while (*link != index) {
+		if (*link == KVP_NIL)
+			kvpt_die(__FILE__, __LINE__, "node %u is not in the hash", index);
+		link = &pool->nodes[*link].hash_next;
+	}
+	*link = node->hash_next;
+	node->hash = hash;
+	link = &pool->buckets[hash & pool->bucket_mask];
+	node->hash_next = *link;
+	*link = index;
+	return old;
+}
+
+/* ---- running ---- */
+
+int kvpt_run(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
