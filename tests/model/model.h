@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A reference model of a pool, written from the contract and apart from the core: arrays that
+ * are searched from end to end, no hash, no lists, no slices. Blocks and nodes are numbers of the
+ * model; a block learns the core's id when the core first shows it, and keeps it for
+ * life.
+ *
+ * Order of use: the core executes a call; struct model_look is filled with what can be seen of the
+ * core's blocks; then the model executes the same call. It says which failures the contract
+ * allows there (struct model_verdict); with none the call must have succeeded, and the model has
+ * changed as the core must have.
+ *
+ * The model does not choose victims of reclaim blindly: where the order is not defined (see
+ * reclaim.c) it looks which of the allowed ones the core took.
+ */
+#ifndef KVPT_MODEL_H
+#define KVPT_MODEL_H
+
+#include "harness.h"
+
+#define MODEL_FAMILIES	2
+#define MODEL_CLIENTS	5
+#define MODEL_BLOCKS	256		/* of all families together */
+#define MODEL_NODES	512
+#define MODEL_SEQS	40
+#define MODEL_TOKENS	64		/* of a sequence, reserved ones too */
+#define MODEL_INDEX	16		/* tokens of a node at most */
+#define MODEL_RUNS	MODEL_TOKENS	/* nodes of a sequence at most */
+#define MODEL_MATCHES	24
+#define MODEL_EXTRAS	4		/* of one call */
+#define MODEL_COPIES	(MODEL_FAMILIES * MODEL_INDEX)
+
+#define NONE		(-1)
+
+/* A failure that the contract allows for a call. */
+struct model_failure {
+	int err;
+	u32 reason;
+};
+
+/**
+ * struct model_verdict - what the contract says of a call
+ * @got: what the core made of it
+ * @early: want of nodes shows before a reclaim begins
+ * @may: failures that are allowed; none: it must have succeeded
+ * @nr: how many
+ */
+struct model_verdict {
+	struct model_failure got;
+	bool early;
+	struct model_failure may[32];
+	u32 nr;
+};
+
+/**
+ * struct model_block - a block that is not free
+ * @live: it is not free
+ * @family: of which family
+ * @count: table slots, raw references and pending copies that name it
+ * @node: the published node that names it, or NONE
+ * @owner: the core's id of the client that it is charged to, 0: none
+ * @id: the core's, 0 until the core has shown it
+ */
+struct model_block {
+	bool live;
+	u32 family;
+	u32 count;
+	int node;
+	u64 owner;
+	u64 id;
+};
+
+enum model_node_kind { MODEL_FREE, MODEL_PRIVATE, MODEL_PUBLISHED, MODEL_ROOT };
+
+/**
+ * struct model_node - index_tokens tokens; or a namespace
+ * @kind: what it is
+ * @parent: PUBLISHED: a node
+ * @space: ROOT: number of the namespace
+ * @cut: it was invalidated: a root, or the top of a subtree
+ * @uses: places in the runs of sequences; ROOT: sequences
+ * @refs: matches, and sequences whose published part ends here
+ * @nr_tokens: ids known
+ * @token: the ids
+ * @extra: number of the extra digest, 0: none
+ * @tag: for invalidation
+ * @depth: PUBLISHED: 1 for the first of a prefix
+ * @part: PUBLISHED: blocks, NONE where a family has none
+ * @used: PUBLISHED: when its last holder let go; grows with time
+ * @met: a reclaim has met it since, and could not take it then
+ * @core: PUBLISHED: the core's index of it, NONE until the core has shown it
+ */
+struct model_node {
+	enum model_node_kind kind;
+	int parent;
+	u32 space;
+	bool cut;
+	u32 uses;
+	u32 refs;
+	u32 nr_tokens;
+	u32 token[MODEL_INDEX];
+	u32 extra;
+	u32 tag;
+	u32 depth;
+	int part[MODEL_FAMILIES][MODEL_INDEX];
+	u64 used;
+	bool met;
+	int core;
+};
+
+struct model_seq {
+	bool live;
+	u32 client;
+	u64 id;
+	int root;
+	int tail;
+	u64 nr_published;		/* nodes */
+	u64 tokens;
+	u64 computed;
+	u64 reserved;
+	u32 nr_runs;
+	int run[MODEL_RUNS];
+	u32 nr_slots[MODEL_FAMILIES];
+	int slot[MODEL_FAMILIES][MODEL_TOKENS];
+	u32 nr_pending;
+	int pending[MODEL_COPIES];
+};
+
+struct model_match {
+	bool live;
+	u64 id;
+	int node;
+};
+
+struct model_limits {
+	u64 blocks[MODEL_FAMILIES];
+	u64 guarantee[MODEL_FAMILIES];
+	u64 slots;
+	u64 seqs;
+	u64 raw;
+	u64 matches;
+};
+
+/**
+ * struct model_client - one client
+ * @core: the client itself, NULL: not there
+ * @id: the core's
+ * @rights: KVP_RIGHT_*
+ * @limits: what it may have
+ * @match: its open matches
+ * @raw: its raw references, by block
+ */
+struct model_client {
+	struct kvp_client *core;
+	u64 id;
+	u32 rights;
+	struct model_limits limits;
+	struct model_match match[MODEL_MATCHES];
+	u32 raw[MODEL_BLOCKS];
+};
+
+/* What can be seen of the core's blocks. */
+struct model_look {
+	struct kvp_block_entry entry[MODEL_FAMILIES][MODEL_BLOCKS];
+};
+
+/**
+ * struct model - a pool
+ * @nr_blocks: blocks of all families
+ * @count: what the core counts since the pool was made; the other members are unused
+ * @defaults: limits of those who attach
+ * @clock: grows with every use
+ * @victims: nodes reclaimed
+ * @loose: of these, where the core did not take the one that was used first, but another that is
+ *         allowed
+ */
+struct model {
+	u32 nr_families;
+	u32 nr_blocks;
+	struct kvp_family_desc family[MODEL_FAMILIES];
+	u32 index_tokens;
+	u32 nr_nodes;
+	u32 nr_digests;
+	bool has_states;
+	struct model_block block[MODEL_BLOCKS];
+	struct model_node node[MODEL_NODES];
+	struct model_seq seq[MODEL_SEQS];
+	struct model_client client[MODEL_CLIENTS];
+	struct model_limits defaults;
+	struct kvp_stats count;
+	u64 clock;
+	u64 victims;
+	u64 loose;
+	const struct model_look *look;
+};
+
+/* A prompt, or what is appended. */
+struct model_text {
+	u32 space;
+	const u32 *token;
+	u32 nr;
+	struct kvp_extra extra[MODEL_EXTRAS];	/* digests by kvpt_digest() */
+	u32 nr_extras;
+};
+
+/* What a call needs. */
+struct model_need {
+	u32 blocks[MODEL_FAMILIES];
+	u32 nodes;
+	u32 digests;
+};
+
+/* A copy that the core must ask for: blocks of the model. */
+struct model_copy {
+	int src;
+	int dst;
+	u32 tokens;
+};
+
+struct model_copies {
+	struct model_copy copy[MODEL_COPIES];
+	u32 nr;
+};
+
+/* model.c: blocks, nodes, charges */
+void model_init(struct model *m, const struct kvp_family_desc *families, u32 nr,
+		u32 index_tokens, u32 nodes, u32 digests);
+/* Called by model_bug() before the end: says where that was. */
+extern void (*model_on_bug)(void);
+void model_bug(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void model_may(struct model_verdict *v, int err, u32 reason);
+u32 model_blocks_for(const struct model *m, u32 family, u64 tokens);
+u32 model_nodes_for(const struct model *m, u64 tokens);
+u32 model_parts(const struct model *m, u32 family);
+u64 model_window_start(const struct model *m, u32 family, u64 computed);
+u32 model_free_blocks(const struct model *m, u32 family);
+u32 model_idle_blocks(const struct model *m, u32 family);
+u32 model_free_nodes(const struct model *m);
+u32 model_free_digests(const struct model *m);
+u32 model_charged(const struct model *m, u32 family, u64 owner);
+u32 model_slots(const struct model *m, u32 client);
+u32 model_seqs(const struct model *m, u32 client);
+u32 model_raw(const struct model *m, u32 client);
+u32 model_matches(const struct model *m, u32 client);
+int model_block_new(struct model *m, u32 family, u32 client);
+void model_block_get(struct model *m, int block, u32 client);
+void model_block_put(struct model *m, int block);
+void model_block_release(struct model *m, int block);
+int model_node_new(struct model *m);
+void model_node_unuse(struct model *m, int node);
+void model_node_unref(struct model *m, int node);
+void model_root_end(struct model *m, int root);
+bool model_node_idle(const struct model *m, int node);
+void model_node_settle(struct model *m, int node);
+bool model_node_dead(const struct model *m, int node);
+bool model_has_child(const struct model *m, int node);
+int model_child(const struct model *m, int parent, const u32 *token, u32 extra);
+int model_root(const struct model *m, u32 space);
+u32 model_digest_number(const struct kvp_extra *extra);
+void model_recount(const struct model *m);
+
+/* reclaim.c: room for a call, and who gives it */
+void model_room(const struct model *m, u32 client, const struct model_need *need,
+		struct model_verdict *v);
+void model_take(struct model *m, const struct model_need *need);
+u64 model_reclaim(struct model *m, u64 nodes);
+bool model_refused(struct model *m, const struct model_verdict *v);
+u32 model_others_unmet(const struct model *m, u32 client, u32 family);
+
+/* grow.c: sequences become longer */
+bool model_extras_right(const struct model *m, const struct model_text *text, u64 first);
+u32 model_extra(const struct model_text *text, u32 node);
+void model_append(struct model *m, struct model_seq *seq, const struct kvp_seq_append *arg,
+		  const struct model_text *text, struct model_verdict *v,
+		  struct model_copies *copies);
+void model_set_tokens(struct model *m, struct model_seq *seq, u64 position,
+		      const struct model_text *text, struct model_verdict *v);
+struct model_seq *model_fork(struct model *m, struct model_seq *seq, u64 tokens, u32 room,
+			     struct model_verdict *v, struct model_copies *copies);
+void model_grow(struct model *m, struct model_seq *seq, u64 reserved,
+		const struct model_text *text);
+
+/* seqs.c: sequences begin, become shorter, end */
+struct model_seq *model_seq_find(struct model *m, u32 client, u64 id);
+struct model_seq *model_seq_new(struct model *m, u32 client);
+struct model_seq *model_create(struct model *m, u32 client, const struct kvp_seq_create *arg,
+			       const struct model_text *text, struct model_verdict *v);
+void model_set_tail(struct model *m, struct model_seq *seq, u64 nr_published);
+bool model_cut_refused(const struct model *m, const struct model_seq *seq, u64 tokens,
+		       struct model_verdict *v);
+void model_advance(struct model *m, struct model_seq *seq, u64 computed,
+		   struct model_verdict *v);
+void model_copied(struct model *m, struct model_seq *seq);
+void model_truncate(struct model *m, struct model_seq *seq, u64 tokens,
+		    struct model_verdict *v);
+void model_seq_free(struct model *m, struct model_seq *seq);
+
+/* prefixes.c: match, publish, invalidate; the end of a client */
+u32 model_walk(const struct model *m, const struct model_text *text, u64 limit, int *path);
+u32 model_usable(const struct model *m, const int *path, u32 depth);
+void model_match(struct model *m, u32 client, bool hold, const struct model_text *text,
+		 struct model_verdict *v, u64 *matched, struct model_match **match);
+void model_release(struct model *m, struct model_match *match);
+void model_publish(struct model *m, struct model_seq *seq, const struct kvp_prefix_publish *arg,
+		   struct model_verdict *v, struct kvp_prefix_publish *out);
+u64 model_invalidate(struct model *m, u32 how, const struct model_text *text, u32 tag,
+		     struct model_verdict *v);
+void model_leave(struct model *m, u32 client);
+
+#endif /* KVPT_MODEL_H */

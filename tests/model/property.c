@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Property test: random calls by several clients on small pools, each executed by the core and by
+ * the reference model, and everything compared after each.
+ *
+ *	property [--ops N] [--seed S] [--shape K] [--episode E] [--trace] [--tally]
+ *
+ * The calls are spread over the shapes of pools, and in each over episodes: a pool, from
+ * creation to its end. A failure names shape and episode; these alone run it again.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "property.h"
+
+#define EPISODE_OPS	4000
+#define AUDIT_OPS	200
+
+struct property_at property_at;
+
+static const struct shape shapes[] = {
+	{ { KVPT_DENSE(36, 1) }, 1, 1, 20 },
+	{ { KVPT_DENSE(28, 2) }, 1, 2, 24 },
+	{ { KVPT_DENSE(28, 4) }, 1, 4, 40 },
+	{ { KVPT_DENSE(14, 16) }, 1, 16, 64 },
+	{ { KVPT_DENSE(40, 2) }, 1, 8, 40 },
+	{ { KVPT_DENSE(24, 4), KVPT_WINDOW(16, 2, 5) }, 2, 4, 40 },
+	{ { KVPT_DENSE(40, 2), KVPT_WINDOW(24, 3, 7) }, 2, 6, 30 },
+	{ { KVPT_DENSE(24, 4), KVPT_STATE(9) }, 2, 4, 40 },
+	{ { KVPT_DENSE(48, 2), KVPT_DENSE(18, 4) }, 2, 4, 36 },
+};
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: property [--ops N] [--seed S] [--shape 0..%zu] [--episode E] [--trace] [--tally]\n",
+		ARRAY_SIZE(shapes) - 1);
+	return 2;
+}
+
+/* How to run a failure again. */
+static void tell(void)
+{
+	if (property_at.what)
+		fprintf(stderr, "property: at operation %llu (%s); again: --seed %llu --shape %u --episode %llu [--trace]\n",
+			(unsigned long long)property_at.op, property_at.what,
+			(unsigned long long)property_at.seed, property_at.shape,
+			(unsigned long long)property_at.episode);
+}
+
+/* An empty pool; now and then one that has few nodes or digests. */
+static void begin(struct run *r, const struct shape *shape, u64 random)
+{
+	struct kvp_pool_create arg = {
+		.name = KVPT_POOL_NAME,
+		.families = (u64)(uintptr_t)shape->families,
+		.nr_families = shape->nr,
+		.index_tokens = shape->index_tokens,
+		.mode = 0666,
+	};
+	struct model_limits none = {
+		.slots = KVP_UNLIMITED, .seqs = KVP_UNLIMITED,
+		.raw = KVP_UNLIMITED, .matches = KVP_UNLIMITED,
+	};
+	u32 f;
+
+	memset(r, 0, sizeof(*r));
+	r->random = random;
+	r->shape = shape;
+	arg.nodes = below(r, 4) ? 64 : 4 + below(r, 12);
+	arg.extras = below(r, 4) ? 16 : 3 + below(r, 4);
+	kvpt_env_init(&r->env);
+	property_door(r);
+	r->watcher = kvpt_open(&r->env, KVPT_OWNER);
+	if (kvpt_do(r->watcher, KVP_OP_POOL_CREATE, &arg))
+		model_bug("create: reason %u", arg.head.reason);
+	model_init(&r->model, shape->families, shape->nr, shape->index_tokens, arg.nodes,
+		   arg.extras);
+	for (f = 0; f < MODEL_FAMILIES; f++)
+		none.blocks[f] = KVP_UNLIMITED;
+	r->model.defaults = none;
+	property_join(r, 0);
+	property_join(r, 1);
+	property_join(r, 2);
+}
+
+/* All leave, all is reclaimed, and every block is back. */
+static void end(struct run *r)
+{
+	u64 nodes = ~0ULL;
+	u32 i;
+
+	for (i = 0; i < MODEL_CLIENTS; i++) {
+		if (r->model.client[i].core) {
+			property_leave(r, i);
+			property_check(r);
+		}
+	}
+	property_check_all(r);
+	if (kvpt_reclaim(r->watcher, nodes))
+		model_bug("reclaim: reason %u", kvpt.head.reason);
+	for (i = 0; i < r->shape->nr; i++) {
+		if (kvpt_blocks(r->watcher, i, KVP_BLOCK_FREE) != r->shape->families[i].blocks)
+			model_bug("family %u: blocks are missing in the end", i);
+	}
+	kvpt_ok(kvpt_stats(r->watcher, 0, NULL, 0));
+	if (kvpt.stats.nodes_used || kvpt.stats.extras_used)
+		model_bug("%llu nodes and %llu digests are left in the end",
+			  (unsigned long long)kvpt.stats.nodes_used,
+			  (unsigned long long)kvpt.stats.extras_used);
+	kvpt_env_exit(&r->env);
+}
+
+static void episode(struct run *r, u64 ops)
+{
+	u64 random = property_at.seed * 1000003 + property_at.shape;
+
+	random = kvpt_random(&random) + property_at.episode;
+	property_at.op = 0;
+	begin(r, &shapes[property_at.shape], random);
+	for (property_at.op = 1; property_at.op <= ops; property_at.op++) {
+		property_op(r);
+		if (property_at.op % AUDIT_OPS == 0)
+			property_check_all(r);
+	}
+	end(r);
+}
+
+/* Run @ops calls on one shape; *@loose and *@victims count how victims were chosen. */
+static void run_shape(struct run *r, u64 ops, u64 *loose, u64 *victims)
+{
+	u64 done, now;
+
+	for (done = 0; done < ops; done += now) {
+		now = min_t(u64, ops - done, EPISODE_OPS);
+		episode(r, now);
+		if (property_at.tally)
+			printf("shape %u episode %llu: looked up %llu, matched %llu, published %llu, shared %llu, reclaimed %llu, copies %llu\n",
+			       property_at.shape, (unsigned long long)property_at.episode,
+			       (unsigned long long)r->model.count.looked_up_nodes,
+			       (unsigned long long)r->model.count.matched_nodes,
+			       (unsigned long long)r->model.count.published_nodes,
+			       (unsigned long long)r->model.count.shared_nodes,
+			       (unsigned long long)r->model.count.reclaimed_nodes,
+			       (unsigned long long)r->model.count.copies);
+		*loose += r->model.loose;
+		*victims += r->model.victims;
+		property_at.episode++;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "ops", required_argument, NULL, 'o' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "shape", required_argument, NULL, 'k' },
+		{ "episode", required_argument, NULL, 'e' },
+		{ "trace", no_argument, NULL, 't' },
+		{ "tally", no_argument, NULL, 'y' },
+		{ },
+	};
+	static struct run run;
+	u64 ops = 100000, loose = 0, victims = 0;
+	int opt, shape = -1;
+	long long only = -1;
+	time_t start = time(NULL);
+	u32 i, nr;
+
+	property_at.seed = 1;
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt == 'o')
+			ops = strtoull(optarg, NULL, 0);
+		else if (opt == 's')
+			property_at.seed = strtoull(optarg, NULL, 0);
+		else if (opt == 'k')
+			shape = atoi(optarg);
+		else if (opt == 'e')
+			only = strtoll(optarg, NULL, 0);
+		else if (opt == 't')
+			property_at.trace = true;
+		else if (opt == 'y')
+			property_at.tally = true;
+		else
+			return usage();
+	}
+	if (shape >= (int)ARRAY_SIZE(shapes) || (only >= 0 && shape < 0))
+		return usage();
+	if (property_at.trace)
+		setvbuf(stdout, NULL, _IOLBF, 0);
+	model_on_bug = tell;
+	nr = shape < 0 ? ARRAY_SIZE(shapes) : 1;
+	for (i = 0; i < nr; i++) {
+		property_at.shape = shape < 0 ? i : shape;
+		property_at.episode = only < 0 ? 0 : only;
+		run_shape(&run, only < 0 ? (ops + nr - 1) / nr : EPISODE_OPS, &loose, &victims);
+	}
+	property_tally();
+	printf("property: %llu operations, seed %llu: core and model agree (%llu nodes reclaimed, of %llu the order is not defined), %lld s\n",
+	       (unsigned long long)ops, (unsigned long long)property_at.seed,
+	       (unsigned long long)victims, (unsigned long long)loose,
+	       (long long)(time(NULL) - start));
+	return 0;
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The reference model: room for a call, and which nodes give it.
+ *
+ * The order: leaf first, least recently used first. A node may be taken if nobody holds it or one
+ * of its blocks, nobody references it, and no child of it is left. A reclaim that meets one that
+ * it cannot take passes it by; once such a node can be taken it goes before all that were not
+ * met. Not defined are the order among nodes that were met, among nodes that a client
+ * let go at once when it left, and that of nodes that were invalidated, which go before all
+ * others or when their turn comes. There the model follows the core, by looking which of the
+ * allowed nodes is gone.
+ */
+#include "model.h"
+
+/* Nobody but the children stands against taking it. */
+static bool model_takeable(const struct model *m, int node)
+{
+	return model_node_idle(m, node) && !m->node[node].refs;
+}
+
+static bool model_reclaimable(const struct model *m, int node)
+{
+	return model_takeable(m, node) && !model_has_child(m, node);
+}
+
+/* ---- whether there is room ---- */
+
+static bool model_all_children_go(const struct model *m, int node, const bool *goes)
+{
+	int i;
+
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (m->node[i].kind == MODEL_PUBLISHED && m->node[i].parent == node && !goes[i])
+			return false;
+	}
+	return true;
+}
+
+/* What goes if reclaim takes all it can, leaf by leaf. */
+static void model_all_that_go(const struct model *m, bool *goes)
+{
+	bool more = true;
+	int i;
+
+	memset(goes, 0, m->nr_nodes * sizeof(*goes));
+	while (more) {
+		more = false;
+		for (i = 0; i < m->nr_nodes; i++) {
+			if (goes[i] || !model_takeable(m, i) || !model_all_children_go(m, i, goes))
+				continue;
+			goes[i] = true;
+			more = true;
+		}
+	}
+}
+
+/* Whether a namespace ends when those that can go do. */
+static bool model_root_goes(const struct model *m, int root, const bool *goes)
+{
+	const struct model_node *node = &m->node[root];
+
+	return node->kind == MODEL_ROOT && !node->uses && !node->refs &&
+	       model_has_child(m, root) && model_all_children_go(m, root, goes);
+}
+
+/* What reclaim could give at most. */
+static void model_gain(const struct model *m, struct model_need *gain)
+{
+	bool goes[MODEL_NODES];
+	u32 f, j;
+	int i;
+
+	memset(gain, 0, sizeof(*gain));
+	model_all_that_go(m, goes);
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (model_root_goes(m, i, goes)) {
+			gain->nodes++;
+			gain->digests++;
+		}
+		if (!goes[i])
+			continue;
+		gain->nodes++;
+		gain->digests += !!m->node[i].extra;
+		for (f = 0; f < m->nr_families; f++)
+			for (j = 0; j < model_parts(m, f); j++)
+				gain->blocks[f] += m->node[i].part[f][j] != NONE;
+	}
+}
+
+/* What is guaranteed to others and not charged to them. */
+u32 model_others_unmet(const struct model *m, u32 client, u32 family)
+{
+	u32 unmet = 0;
+	u32 i;
+
+	for (i = 0; i < MODEL_CLIENTS; i++) {
+		const struct model_client *other = &m->client[i];
+		u32 charged;
+
+		if (i == client || !other->core)
+			continue;
+		charged = model_charged(m, family, other->id);
+		if (other->limits.guarantee[family] > charged)
+			unmet += other->limits.guarantee[family] - charged;
+	}
+	return unmet;
+}
+
+static u32 model_published(const struct model *m)
+{
+	u32 nr = 0;
+	int i;
+
+	for (i = 0; i < m->nr_nodes; i++)
+		nr += m->node[i].kind == MODEL_PUBLISHED;
+	return nr;
+}
+
+/* How @client can be refused what it needs. */
+void model_room(const struct model *m, u32 client, const struct model_need *need,
+		struct model_verdict *v)
+{
+	const struct model_client *c = &m->client[client];
+	struct model_need gain;
+	u32 f;
+
+	model_gain(m, &gain);
+	for (f = 0; f < m->nr_families; f++) {
+		u32 want = need->blocks[f];
+		u32 free = model_free_blocks(m, f);
+		u32 room = free + model_idle_blocks(m, f);
+
+		if (!want)
+			continue;
+		if (want > m->family[f].blocks)
+			model_may(v, -EFBIG, KVP_REASON_NEVER_FITS);
+		if (model_charged(m, f, c->id) + want > c->limits.blocks[f])
+			model_may(v, -EDQUOT, KVP_REASON_LIMIT_BLOCKS);
+		if (want > room)
+			model_may(v, -ENOSPC, KVP_REASON_POOL_FULL);
+		else if (want + model_others_unmet(m, client, f) > room)
+			model_may(v, -ENOSPC, KVP_REASON_GUARANTEED);
+		else if (want > free + gain.blocks[f])
+			model_may(v, -ENOSPC, KVP_REASON_COVERED);
+	}
+	v->early |= need->nodes > model_free_nodes(m) + model_published(m);
+	if (v->early || need->nodes > model_free_nodes(m) + gain.nodes)
+		model_may(v, -ENOSPC, KVP_REASON_NODES);
+	if (need->digests > m->nr_digests)
+		model_may(v, -ENOSPC, KVP_REASON_EXTRAS);
+	else if (need->digests > model_free_digests(m) + gain.digests)
+		model_may(v, -ENOSPC, KVP_REASON_EXTRAS);
+}
+
+/* ---- who goes ---- */
+
+/* Whether the core has the node no more: its first block has another id, or is free. */
+static bool model_core_took(const struct model *m, int node)
+{
+	int block = m->node[node].part[0][0];
+	u64 id = m->block[block].id;
+	const struct kvp_block_entry *entry;
+
+	if (!id)
+		return false;
+	entry = &m->look->entry[0][KVP_BLOCK_INDEX(id)];
+	return entry->block != id || entry->state == KVP_BLOCK_FREE;
+}
+
+/* Whether @a has to go before @b: what was met goes before what was not, then by use. */
+static bool model_before(const struct model *m, int a, int b)
+{
+	if (m->node[a].met != m->node[b].met)
+		return m->node[a].met;
+	return m->node[a].used < m->node[b].used;
+}
+
+/* The one to go if all is as it should be. */
+static int model_first(const struct model *m)
+{
+	int first = NONE;
+	int i;
+
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (model_reclaimable(m, i) && (first == NONE || model_before(m, i, first)))
+			first = i;
+	}
+	return first;
+}
+
+/* Whether @node may go before @first, which should. */
+static bool model_may_precede(const struct model *m, int node, const struct model_node *first)
+{
+	return model_node_dead(m, node) || (m->node[node].met && first->met) ||
+	       (m->node[node].met == first->met && m->node[node].used == first->used);
+}
+
+/*
+ * Whether the core can have taken @node last only: what it follows would have to go next, and has
+ * not gone.
+ */
+static bool model_ends_reclaim(const struct model *m, int node)
+{
+	int parent = m->node[node].parent;
+	int i;
+
+	if (parent == NONE || !model_takeable(m, parent) || model_core_took(m, parent))
+		return false;
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (i != node && m->node[i].kind == MODEL_PUBLISHED &&
+		    m->node[i].parent == parent)
+			return false;
+	}
+	return m->node[parent].met || m->node[parent].used < m->node[node].used;
+}
+
+/* Another that the core took and that may go instead of @first; those that end a reclaim last. */
+static int model_other_victim(const struct model *m, int first, bool ends)
+{
+	int i;
+
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (i != first && model_reclaimable(m, i) && model_core_took(m, i) &&
+		    model_may_precede(m, i, &m->node[first]) && model_ends_reclaim(m, i) == ends)
+			return i;
+	}
+	return NONE;
+}
+
+static int model_victim(struct model *m)
+{
+	int first = model_first(m);
+	int other = NONE;
+	bool took;
+
+	if (first == NONE)
+		return NONE;
+	took = model_core_took(m, first);
+	if (took && !model_ends_reclaim(m, first))
+		return first;
+	other = model_other_victim(m, first, false);
+	if (other == NONE && !took)
+		other = model_other_victim(m, first, true);
+	if (other == NONE)
+		return first;
+	m->loose++;
+	return other;
+}
+
+/* A reclaim that comes to a node used at @used has met what was used before. */
+static void model_meet(struct model *m, u64 used)
+{
+	int i;
+
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (m->node[i].kind == MODEL_PUBLISHED && m->node[i].used < used)
+			m->node[i].met = true;
+	}
+}
+
+static void model_end_node(struct model *m, int victim)
+{
+	struct model_node *node = &m->node[victim];
+	int parent = node->parent;
+	u32 f, j;
+
+	m->victims++;
+	m->count.reclaimed_nodes++;
+	for (f = 0; f < m->nr_families; f++) {
+		for (j = 0; j < model_parts(m, f); j++) {
+			if (node->part[f][j] == NONE)
+				continue;
+			m->block[node->part[f][j]].live = false;
+			m->count.reclaimed_blocks++;
+		}
+	}
+	node->kind = MODEL_FREE;
+	if (!node->met && !model_node_dead(m, victim))
+		model_meet(m, node->used);
+	if (parent != NONE)
+		model_root_end(m, parent);
+}
+
+/* One that the core took although, in the model's order, enough were taken with @last. */
+static int model_extra_victim(const struct model *m, const struct model_node *last)
+{
+	int i;
+
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (model_reclaimable(m, i) && model_core_took(m, i) &&
+		    model_may_precede(m, i, last))
+			return i;
+	}
+	return NONE;
+}
+
+/* Reclaim until the call can have what it needs; model_room() had no objection. */
+void model_take(struct model *m, const struct model_need *need)
+{
+	struct model_need lack = *need;
+	struct model_node last = { };
+	int victim, root;
+	u32 f, j;
+
+	for (f = 0; f < m->nr_families; f++)
+		lack.blocks[f] -= min(lack.blocks[f], model_free_blocks(m, f));
+	lack.nodes -= min(lack.nodes, model_free_nodes(m));
+	lack.digests -= min(lack.digests, model_free_digests(m));
+
+	while (lack.blocks[0] || lack.blocks[1] || lack.nodes || lack.digests) {
+		victim = model_victim(m);
+		if (victim == NONE)
+			model_bug("model: no victim");
+		for (f = 0; f < m->nr_families; f++)
+			for (j = 0; j < model_parts(m, f); j++)
+				lack.blocks[f] -= m->node[victim].part[f][j] != NONE &&
+						  lack.blocks[f];
+		lack.nodes -= !!lack.nodes;
+		lack.digests -= m->node[victim].extra && lack.digests;
+		last = m->node[victim];
+		root = last.parent;
+		if (m->node[root].kind != MODEL_ROOT)
+			root = NONE;
+		model_end_node(m, victim);
+		if (root != NONE && m->node[root].kind == MODEL_FREE) {
+			lack.nodes -= !!lack.nodes;
+			lack.digests -= !!lack.digests;
+		}
+	}
+	/* Where the order is not defined the core may have come last to one that gives most. */
+	while (last.kind && (victim = model_extra_victim(m, &last)) != NONE) {
+		model_end_node(m, victim);
+		m->loose++;
+	}
+}
+
+/* A reclaim that found no more has met everything that it could not take. */
+static void model_reclaim_failed(struct model *m)
+{
+	bool goes[MODEL_NODES];
+	int i;
+
+	model_all_that_go(m, goes);
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (m->node[i].kind == MODEL_PUBLISHED && !goes[i])
+			m->node[i].met = true;
+	}
+}
+
+/* Whether a call is refused; if only after a reclaim, that has left its mark. */
+bool model_refused(struct model *m, const struct model_verdict *v)
+{
+	u32 reason = v->got.reason;
+
+	if (v->nr && v->got.err == -ENOSPC &&
+	    (reason == KVP_REASON_COVERED || reason == KVP_REASON_EXTRAS ||
+	     (reason == KVP_REASON_NODES && !v->early)))
+		model_reclaim_failed(m);
+	return v->nr;
+}
+
+/* Up to @nodes nodes, for nobody. */
+u64 model_reclaim(struct model *m, u64 nodes)
+{
+	u64 nr = 0;
+	int victim;
+
+	while (nr < nodes) {
+		victim = model_victim(m);
+		if (victim == NONE) {
+			model_reclaim_failed(m);
+			break;
+		}
+		model_end_node(m, victim);
+		nr++;
+	}
+	return nr;
+}
