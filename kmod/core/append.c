@@ -112,7 +112,7 @@ static void kvp_append_copy_sliced(struct kvp_call *call, struct kvp_grow *grow)
 			*at = kvp_copy_block_locked(pool, seq, i, old, rows, &grow->taken,
 						    rows ? &copies[arg->nr_copies++] : &unused);
 			if (!rows)
-				kvp_block_put_locked(pool, family, old);
+				kvp_block_release_locked(pool, family, old);
 			kvp_slice_step(pool, &touched, 1);
 		}
 	}

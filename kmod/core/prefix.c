@@ -348,7 +348,7 @@ static void kvp_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 ind
 				continue;
 			}
 			kvp_block_get_locked(pool, family, *part, seq->client->slot);
-			kvp_block_put_locked(pool, family, *at);
+			kvp_block_release_locked(pool, family, *at);
 			*at = *part;
 		}
 	}

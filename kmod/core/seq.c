@@ -217,8 +217,13 @@ static void kvp_seq_pop_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 f
 	u32 index = table->at[--table->nr];
 
 	seq->client->account->slots--;
-	if (index != KVP_NIL)
-		kvp_block_put_locked(pool, &pool->family[family], index);
+	if (index == KVP_NIL)
+		return;
+	/* The block may be of another node than the run's: one that its twin did not get. */
+	if (seq->id)
+		kvp_block_release_locked(pool, &pool->family[family], index);
+	else
+		kvp_block_undo_get_locked(pool, &pool->family[family], index);
 }
 
 /* What a sequence held that never came to be was not used. */
@@ -419,7 +424,7 @@ static void kvp_release_windows_sliced(struct kvp_pool *pool, struct kvp_seq *se
 		slot = kvp_window_start(family, seq->computed) / family->desc.block_tokens;
 		end = kvp_window_start(family, computed) / family->desc.block_tokens;
 		for (; slot < end; slot++) {
-			kvp_block_put_locked(pool, family, table->at[slot]);
+			kvp_block_release_locked(pool, family, table->at[slot]);
 			table->at[slot] = KVP_NIL;
 			kvp_slice_step(pool, &touched, 1);
 		}

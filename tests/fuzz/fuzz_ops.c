@@ -438,6 +438,14 @@ static const u8 fuzz_ops[] = {
 	KVP_OP_BACKING_ADD, KVP_OP_BACKING_GET, KVP_OP_BATCH,
 };
 
+static void fuzz_set_size(struct fuzz_call *call, u32 size)
+{
+	struct kvp_head *head = (void *)call->arg;
+
+	call->len = size;
+	head->size = size;
+}
+
 static void fuzz_spoil_struct(struct fuzz_call *call)
 {
 	struct kvp_head *head = (void *)call->arg;
@@ -445,20 +453,20 @@ static void fuzz_spoil_struct(struct fuzz_call *call)
 
 	switch (fuzz_byte() % 8) {
 	case 0:
-		head->size = call->len = call->op->min_size;
+		fuzz_set_size(call, call->op->min_size);
 		break;
 	case 1:
-		head->size = call->len = fuzz_byte();
+		fuzz_set_size(call, fuzz_byte());
 		break;
 	case 2:
-		head->size = call->len = size + 8;		/* a tail of zeros */
+		fuzz_set_size(call, size + 8);		/* a tail of zeros */
 		break;
 	case 3:
-		head->size = call->len = size + 8;
+		fuzz_set_size(call, size + 8);
 		call->arg[size + fuzz_byte() % 8] = fuzz_byte();
 		break;
 	case 4:
-		head->size = call->len = fuzz_u64();
+		fuzz_set_size(call, fuzz_u64());
 		break;
 	case 5:
 		head->flags = fuzz_u64();
@@ -679,8 +687,8 @@ static void fuzz_one(void)
 	if (!fuzz_known(err))
 		fuzz_bug("unknown errno", &call, err, reason);
 	/*
-	 * A write that failed may be the one that would have told the reason; what stands then is in
-	 * the contract.
+	 * A write that failed may be the one that would have told the reason; what stands then
+	 * is in the contract.
 	 */
 	if (faulted)
 		return;
