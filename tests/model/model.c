@@ -304,7 +304,7 @@ void model_node_settle(struct model *m, int node)
 	if (!model_node_idle(m, node))
 		return;
 	m->node[node].used = ++m->clock;
-	m->node[node].met = false;
+	m->node[node].met = MODEL_NOT_MET;
 }
 
 void model_node_unuse(struct model *m, int node)

@@ -70,6 +70,9 @@ struct model_block {
 	u64 id;
 };
 
+/* Whether a reclaim has met a node, and could not take it then. */
+enum model_met { MODEL_NOT_MET, MODEL_MAY_BE_MET, MODEL_MET };
+
 enum model_node_kind { MODEL_FREE, MODEL_PRIVATE, MODEL_PUBLISHED, MODEL_ROOT };
 
 /**
@@ -87,7 +90,7 @@ enum model_node_kind { MODEL_FREE, MODEL_PRIVATE, MODEL_PUBLISHED, MODEL_ROOT };
  * @depth: PUBLISHED: 1 for the first of a prefix
  * @part: PUBLISHED: blocks, NONE where a family has none
  * @used: PUBLISHED: when its last holder let go; grows with time
- * @met: a reclaim has met it since, and could not take it then
+ * @met: whether a reclaim has met it since
  * @core: PUBLISHED: the core's index of it, NONE until the core has shown it
  */
 struct model_node {
@@ -104,7 +107,7 @@ struct model_node {
 	u32 depth;
 	int part[MODEL_FAMILIES][MODEL_INDEX];
 	u64 used;
-	bool met;
+	enum model_met met;
 	int core;
 };
 

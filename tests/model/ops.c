@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The property test: clients come and go, requests as engines make them, and the choice of what is next.
+ * The property test: clients come and go, requests as engines make them, and the choice of what
+ * is next.
  */
 #include "property.h"
 

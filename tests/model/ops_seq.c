@@ -189,10 +189,10 @@ void op_append(struct run *r, u32 client)
 	struct model_text text;
 	u32 token[MODEL_TOKENS];
 	u32 room = property_room(r, seq);
+	u32 most = min_t(u32, room, 2 * r->shape->index_tokens + 2);
 	int err;
 
-	property_text(r, &text, token, below(r, min_t(u32, room, 2 * r->shape->index_tokens + 2) + 1),
-		      seq ? seq->tokens : 0);
+	property_text(r, &text, token, below(r, most + 1), seq ? seq->tokens : 0);
 	if (!below(r, 3))
 		arg.reserve = below(r, min_t(u32, room - text.nr, 6) + 1);
 	if (!below(r, 4))

@@ -321,7 +321,7 @@ static void model_leave_raw(struct model *m, u32 client)
 	for (i = 0; i < m->nr_nodes; i++) {
 		if (!was_idle[i] && model_node_idle(m, i)) {
 			m->node[i].used = m->clock;
-			m->node[i].met = false;
+			m->node[i].met = MODEL_NOT_MET;
 		}
 	}
 }

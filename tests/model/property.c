@@ -32,10 +32,23 @@ static const struct shape shapes[] = {
 	{ { KVPT_DENSE(48, 2), KVPT_DENSE(18, 4) }, 2, 4, 36 },
 };
 
+/**
+ * struct choice - what the command line asks for
+ * @ops: calls in all
+ * @shape: the one shape of pools, or NONE: all
+ * @episode: the one episode, or NONE: as many as the calls need
+ */
+struct choice {
+	u64 ops;
+	int shape;
+	long long episode;
+};
+
 static int usage(void)
 {
-	fprintf(stderr, "usage: property [--ops N] [--seed S] [--shape 0..%zu] [--episode E] [--trace] [--tally]\n",
+	fprintf(stderr, "usage: property [--ops N] [--seed S] [--shape 0..%zu] [--episode E]\n",
 		ARRAY_SIZE(shapes) - 1);
+	fprintf(stderr, "                [--trace] [--tally]\n");
 	return 2;
 }
 
@@ -43,7 +56,8 @@ static int usage(void)
 static void tell(void)
 {
 	if (property_at.what)
-		fprintf(stderr, "property: at operation %llu (%s); again: --seed %llu --shape %u --episode %llu [--trace]\n",
+		fprintf(stderr,
+			"property: at operation %llu (%s); again: --seed %llu --shape %u --episode %llu\n",
 			(unsigned long long)property_at.op, property_at.what,
 			(unsigned long long)property_at.seed, property_at.shape,
 			(unsigned long long)property_at.episode);
@@ -127,6 +141,18 @@ static void episode(struct run *r, u64 ops)
 	end(r);
 }
 
+static void tally_episode(const struct kvp_stats *count)
+{
+	printf("shape %u episode %llu: %llu nodes looked up, %llu matched, %llu published, %llu found, %llu reclaimed, %llu copies\n",
+	       property_at.shape, (unsigned long long)property_at.episode,
+	       (unsigned long long)count->looked_up_nodes,
+	       (unsigned long long)count->matched_nodes,
+	       (unsigned long long)count->published_nodes,
+	       (unsigned long long)count->shared_nodes,
+	       (unsigned long long)count->reclaimed_nodes,
+	       (unsigned long long)count->copies);
+}
+
 /* Run @ops calls on one shape; *@loose and *@victims count how victims were chosen. */
 static void run_shape(struct run *r, u64 ops, u64 *loose, u64 *victims)
 {
@@ -136,21 +162,15 @@ static void run_shape(struct run *r, u64 ops, u64 *loose, u64 *victims)
 		now = min_t(u64, ops - done, EPISODE_OPS);
 		episode(r, now);
 		if (property_at.tally)
-			printf("shape %u episode %llu: looked up %llu, matched %llu, published %llu, shared %llu, reclaimed %llu, copies %llu\n",
-			       property_at.shape, (unsigned long long)property_at.episode,
-			       (unsigned long long)r->model.count.looked_up_nodes,
-			       (unsigned long long)r->model.count.matched_nodes,
-			       (unsigned long long)r->model.count.published_nodes,
-			       (unsigned long long)r->model.count.shared_nodes,
-			       (unsigned long long)r->model.count.reclaimed_nodes,
-			       (unsigned long long)r->model.count.copies);
+			tally_episode(&r->model.count);
 		*loose += r->model.loose;
 		*victims += r->model.victims;
 		property_at.episode++;
 	}
 }
 
-int main(int argc, char **argv)
+/* False: the command line is not as it should be. */
+static bool parse(int argc, char **argv, struct choice *choice)
 {
 	static const struct option options[] = {
 		{ "ops", required_argument, NULL, 'o' },
@@ -161,45 +181,57 @@ int main(int argc, char **argv)
 		{ "tally", no_argument, NULL, 'y' },
 		{ },
 	};
-	static struct run run;
-	u64 ops = 100000, loose = 0, victims = 0;
-	int opt, shape = -1;
-	long long only = -1;
-	time_t start = time(NULL);
-	u32 i, nr;
+	int opt;
 
+	*choice = (struct choice){ .ops = 100000, .shape = NONE, .episode = NONE };
 	property_at.seed = 1;
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'o')
-			ops = strtoull(optarg, NULL, 0);
+			choice->ops = strtoull(optarg, NULL, 0);
 		else if (opt == 's')
 			property_at.seed = strtoull(optarg, NULL, 0);
 		else if (opt == 'k')
-			shape = atoi(optarg);
+			choice->shape = atoi(optarg);
 		else if (opt == 'e')
-			only = strtoll(optarg, NULL, 0);
+			choice->episode = atoll(optarg);
 		else if (opt == 't')
 			property_at.trace = true;
 		else if (opt == 'y')
 			property_at.tally = true;
 		else
-			return usage();
+			return false;
 	}
-	if (shape >= (int)ARRAY_SIZE(shapes) || (only >= 0 && shape < 0))
+	return choice->shape >= NONE && choice->shape < (int)ARRAY_SIZE(shapes) &&
+	       (choice->episode == NONE || choice->shape != NONE);
+}
+
+int main(int argc, char **argv)
+{
+	static struct run run;
+	u64 loose = 0, victims = 0;
+	struct choice choice;
+	time_t start = time(NULL);
+	u32 nr = ARRAY_SIZE(shapes);
+	u32 i;
+
+	if (!parse(argc, argv, &choice))
 		return usage();
 	if (property_at.trace)
 		setvbuf(stdout, NULL, _IOLBF, 0);
 	model_on_bug = tell;
-	nr = shape < 0 ? ARRAY_SIZE(shapes) : 1;
+	if (choice.shape != NONE)
+		nr = 1;
 	for (i = 0; i < nr; i++) {
-		property_at.shape = shape < 0 ? i : shape;
-		property_at.episode = only < 0 ? 0 : only;
-		run_shape(&run, only < 0 ? (ops + nr - 1) / nr : EPISODE_OPS, &loose, &victims);
+		property_at.shape = choice.shape == NONE ? i : choice.shape;
+		property_at.episode = choice.episode == NONE ? 0 : choice.episode;
+		run_shape(&run, choice.episode == NONE ? (choice.ops + nr - 1) / nr : EPISODE_OPS,
+			  &loose, &victims);
 	}
 	property_tally();
-	printf("property: %llu operations, seed %llu: core and model agree (%llu nodes reclaimed, of %llu the order is not defined), %lld s\n",
-	       (unsigned long long)ops, (unsigned long long)property_at.seed,
-	       (unsigned long long)victims, (unsigned long long)loose,
+	printf("property: %llu operations, seed %llu: core and model agree, %lld s\n",
+	       (unsigned long long)choice.ops, (unsigned long long)property_at.seed,
 	       (long long)(time(NULL) - start));
+	printf("property: %llu nodes reclaimed, %llu of them where the order is not defined\n",
+	       (unsigned long long)victims, (unsigned long long)loose);
 	return 0;
 }

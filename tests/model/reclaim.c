@@ -10,7 +10,11 @@
  * others or when their turn comes. There the model follows the core, by looking which of the
  * allowed nodes is gone.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include "model.h"
+
+#define MODEL_TRIES	2000	/* orders that are tried where none is defined */
 
 /* Nobody but the children stands against taking it. */
 static bool model_takeable(const struct model *m, int node)
@@ -167,15 +171,30 @@ static bool model_core_took(const struct model *m, int node)
 	return entry->block != id || entry->state == KVP_BLOCK_FREE;
 }
 
+/* Whether the core took only what is gone in the model. */
+static bool model_has_all_gone(const struct model *m)
+{
+	int i;
+
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (m->node[i].kind == MODEL_PUBLISHED && model_core_took(m, i))
+			return false;
+	}
+	return true;
+}
+
 /* Whether @a has to go before @b: what was met goes before what was not, then by use. */
 static bool model_before(const struct model *m, int a, int b)
 {
-	if (m->node[a].met != m->node[b].met)
-		return m->node[a].met;
+	bool met_a = m->node[a].met == MODEL_MET;
+	bool met_b = m->node[b].met == MODEL_MET;
+
+	if (met_a != met_b)
+		return met_a;
 	return m->node[a].used < m->node[b].used;
 }
 
-/* The one to go if all is as it should be. */
+/* The one to go if the order is defined. */
 static int model_first(const struct model *m)
 {
 	int first = NONE;
@@ -188,82 +207,75 @@ static int model_first(const struct model *m)
 	return first;
 }
 
-/* Whether @node may go before @first, which should. */
-static bool model_may_precede(const struct model *m, int node, const struct model_node *first)
+/* Whether @node may go although @first should: the order of the two is not defined. */
+static bool model_may_precede(const struct model *m, int node, int first)
 {
-	return model_node_dead(m, node) || (m->node[node].met && first->met) ||
-	       (m->node[node].met == first->met && m->node[node].used == first->used);
+	const struct model_node *a = &m->node[node];
+	const struct model_node *b = &m->node[first];
+
+	return model_node_dead(m, node) || (a->met && b->met) ||
+	       (a->met == b->met && a->used == b->used);
+}
+
+/* The next to go; with @dice, one of those that may and that the core took. */
+static int model_victim(struct model *m, u64 *dice)
+{
+	int choice[MODEL_NODES];
+	int first = model_first(m);
+	u32 nr = 0;
+	int i;
+
+	if (first == NONE || (!dice && model_core_took(m, first)))
+		return first;
+	for (i = 0; i < m->nr_nodes; i++) {
+		if (model_reclaimable(m, i) && model_core_took(m, i) &&
+		    (i == first || model_may_precede(m, i, first)))
+			choice[nr++] = i;
+	}
+	if (!nr)
+		return first;
+	i = choice[dice ? kvpt_below(dice, nr) : 0];
+	m->loose += i != first;
+	return i;
 }
 
 /*
- * Whether the core can have taken @node last only: what it follows would have to go next, and has
- * not gone.
+ * A reclaim that comes to a node that was used at @used has met what was used before. How it came
+ * to one that was invalidated is not known.
  */
-static bool model_ends_reclaim(const struct model *m, int node)
-{
-	int parent = m->node[node].parent;
-	int i;
-
-	if (parent == NONE || !model_takeable(m, parent) || model_core_took(m, parent))
-		return false;
-	for (i = 0; i < m->nr_nodes; i++) {
-		if (i != node && m->node[i].kind == MODEL_PUBLISHED &&
-		    m->node[i].parent == parent)
-			return false;
-	}
-	return m->node[parent].met || m->node[parent].used < m->node[node].used;
-}
-
-/* Another that the core took and that may go instead of @first; those that end a reclaim last. */
-static int model_other_victim(const struct model *m, int first, bool ends)
+static void model_meet(struct model *m, u64 used, enum model_met met)
 {
 	int i;
 
 	for (i = 0; i < m->nr_nodes; i++) {
-		if (i != first && model_reclaimable(m, i) && model_core_took(m, i) &&
-		    model_may_precede(m, i, &m->node[first]) && model_ends_reclaim(m, i) == ends)
-			return i;
-	}
-	return NONE;
-}
-
-static int model_victim(struct model *m)
-{
-	int first = model_first(m);
-	int other = NONE;
-	bool took;
-
-	if (first == NONE)
-		return NONE;
-	took = model_core_took(m, first);
-	if (took && !model_ends_reclaim(m, first))
-		return first;
-	other = model_other_victim(m, first, false);
-	if (other == NONE && !took)
-		other = model_other_victim(m, first, true);
-	if (other == NONE)
-		return first;
-	m->loose++;
-	return other;
-}
-
-/* A reclaim that comes to a node used at @used has met what was used before. */
-static void model_meet(struct model *m, u64 used)
-{
-	int i;
-
-	for (i = 0; i < m->nr_nodes; i++) {
-		if (m->node[i].kind == MODEL_PUBLISHED && m->node[i].used < used)
-			m->node[i].met = true;
+		if (m->node[i].kind == MODEL_PUBLISHED && m->node[i].used < used &&
+		    m->node[i].met < met)
+			m->node[i].met = met;
 	}
 }
 
-static void model_end_node(struct model *m, int victim)
+/* What is lacking no more without @victim. */
+static void model_gain_node(const struct model *m, int victim, struct model_need *lack)
+{
+	u32 f, j;
+
+	for (f = 0; f < m->nr_families; f++) {
+		for (j = 0; j < model_parts(m, f); j++)
+			lack->blocks[f] -= m->node[victim].part[f][j] != NONE &&
+					   lack->blocks[f];
+	}
+	lack->nodes -= !!lack->nodes;
+	lack->digests -= m->node[victim].extra && lack->digests;
+}
+
+/* Take @victim; its namespace may end with it. */
+static void model_end_node(struct model *m, int victim, struct model_need *lack)
 {
 	struct model_node *node = &m->node[victim];
 	int parent = node->parent;
 	u32 f, j;
 
+	model_gain_node(m, victim, lack);
 	m->victims++;
 	m->count.reclaimed_nodes++;
 	for (f = 0; f < m->nr_families; f++) {
@@ -275,67 +287,20 @@ static void model_end_node(struct model *m, int victim)
 		}
 	}
 	node->kind = MODEL_FREE;
-	if (!node->met && !model_node_dead(m, victim))
-		model_meet(m, node->used);
-	if (parent != NONE)
-		model_root_end(m, parent);
-}
-
-/* One that the core took although, in the model's order, enough were taken with @last. */
-static int model_extra_victim(const struct model *m, const struct model_node *last)
-{
-	int i;
-
-	for (i = 0; i < m->nr_nodes; i++) {
-		if (model_reclaimable(m, i) && model_core_took(m, i) &&
-		    model_may_precede(m, i, last))
-			return i;
-	}
-	return NONE;
-}
-
-/* Reclaim until the call can have what it needs; model_room() had no objection. */
-void model_take(struct model *m, const struct model_need *need)
-{
-	struct model_need lack = *need;
-	struct model_node last = { };
-	int victim, root;
-	u32 f, j;
-
-	for (f = 0; f < m->nr_families; f++)
-		lack.blocks[f] -= min(lack.blocks[f], model_free_blocks(m, f));
-	lack.nodes -= min(lack.nodes, model_free_nodes(m));
-	lack.digests -= min(lack.digests, model_free_digests(m));
-
-	while (lack.blocks[0] || lack.blocks[1] || lack.nodes || lack.digests) {
-		victim = model_victim(m);
-		if (victim == NONE)
-			model_bug("model: no victim");
-		for (f = 0; f < m->nr_families; f++)
-			for (j = 0; j < model_parts(m, f); j++)
-				lack.blocks[f] -= m->node[victim].part[f][j] != NONE &&
-						  lack.blocks[f];
-		lack.nodes -= !!lack.nodes;
-		lack.digests -= m->node[victim].extra && lack.digests;
-		last = m->node[victim];
-		root = last.parent;
-		if (m->node[root].kind != MODEL_ROOT)
-			root = NONE;
-		model_end_node(m, victim);
-		if (root != NONE && m->node[root].kind == MODEL_FREE) {
-			lack.nodes -= !!lack.nodes;
-			lack.digests -= !!lack.digests;
-		}
-	}
-	/* Where the order is not defined the core may have come last to one that gives most. */
-	while (last.kind && (victim = model_extra_victim(m, &last)) != NONE) {
-		model_end_node(m, victim);
-		m->loose++;
+	if (node->met != MODEL_MET)
+		model_meet(m, node->used,
+			   model_node_dead(m, victim) ? MODEL_MAY_BE_MET : MODEL_MET);
+	if (m->node[parent].kind != MODEL_ROOT)
+		return;
+	model_root_end(m, parent);
+	if (m->node[parent].kind == MODEL_FREE) {
+		lack->nodes -= !!lack->nodes;
+		lack->digests -= !!lack->digests;
 	}
 }
 
 /* A reclaim that found no more has met everything that it could not take. */
-static void model_reclaim_failed(struct model *m)
+static void model_meet_all(struct model *m)
 {
 	bool goes[MODEL_NODES];
 	int i;
@@ -343,8 +308,78 @@ static void model_reclaim_failed(struct model *m)
 	model_all_that_go(m, goes);
 	for (i = 0; i < m->nr_nodes; i++) {
 		if (m->node[i].kind == MODEL_PUBLISHED && !goes[i])
-			m->node[i].met = true;
+			m->node[i].met = MODEL_MET;
 	}
+}
+
+/*
+ * Up to @nodes victims, as long as something is lacking. *@agrees: the core took the same. Return:
+ * how many.
+ */
+static u64 model_reclaim_once(struct model *m, const struct model_need *need, u64 nodes,
+			      u64 *dice, bool *agrees)
+{
+	struct model_need lack = *need;
+	u64 nr = 0;
+	int victim;
+
+	*agrees = true;
+	while (nr < nodes &&
+	       (lack.blocks[0] || lack.blocks[1] || lack.nodes || lack.digests)) {
+		victim = model_victim(m, dice);
+		if (victim == NONE) {
+			model_meet_all(m);
+			break;
+		}
+		*agrees &= model_core_took(m, victim);
+		model_end_node(m, victim, &lack);
+		nr++;
+	}
+	*agrees &= model_has_all_gone(m);
+	return nr;
+}
+
+/*
+ * Where the order is not defined: orders in which it may have been, until one leaves what the core
+ * has left. If none does, the first stands, and comparing will show what is wrong.
+ */
+static u64 model_reclaim_any(struct model *m, const struct model_need *need, u64 nodes)
+{
+	static struct model before, first;
+	u64 dice = m->clock;
+	u32 tries;
+	u64 nr, nr_first;
+	bool agrees;
+
+	before = *m;
+	if (getenv("DBG")) { fprintf(stderr," lack %u %u nodes %u digests %u\n",need->blocks[0],need->blocks[1],need->nodes,need->digests);
+	for (int i=0;i<m->nr_nodes;i++) if (m->node[i].kind==MODEL_PUBLISHED) fprintf(stderr," node %d (core %d) took %d parent %d cut %d dead %d used %llu met %d refs %u uses %u idle %d gain %d %d\n",i,m->node[i].core,model_core_took(m,i),m->node[i].parent,m->node[i].cut,model_node_dead(m,i),(unsigned long long)m->node[i].used,m->node[i].met,m->node[i].refs,m->node[i].uses,model_node_idle(m,i),m->node[i].part[1][0],m->node[i].part[1][1]); }
+	nr_first = model_reclaim_once(m, need, nodes, NULL, &agrees);
+	if (agrees)
+		return nr_first;
+	first = *m;
+	for (tries = 0; tries < MODEL_TRIES; tries++) {
+		*m = before;
+		nr = model_reclaim_once(m, need, nodes, &dice, &agrees);
+		if (agrees)
+			return nr;
+	}
+	fprintf(stderr,"  NO ORDER\n"); *m = first;
+	return nr_first;
+}
+
+/* Reclaim until the call can have what it needs; model_room() had no objection. */
+void model_take(struct model *m, const struct model_need *need)
+{
+	struct model_need lack = *need;
+	u32 f;
+
+	for (f = 0; f < m->nr_families; f++)
+		lack.blocks[f] -= min(lack.blocks[f], model_free_blocks(m, f));
+	lack.nodes -= min(lack.nodes, model_free_nodes(m));
+	lack.digests -= min(lack.digests, model_free_digests(m));
+	if (lack.blocks[0] || lack.blocks[1] || lack.nodes || lack.digests)
+		model_reclaim_any(m, &lack, ~0ULL);
 }
 
 /* Whether a call is refused; if only after a reclaim, that has left its mark. */
@@ -355,24 +390,14 @@ bool model_refused(struct model *m, const struct model_verdict *v)
 	if (v->nr && v->got.err == -ENOSPC &&
 	    (reason == KVP_REASON_COVERED || reason == KVP_REASON_EXTRAS ||
 	     (reason == KVP_REASON_NODES && !v->early)))
-		model_reclaim_failed(m);
+		model_meet_all(m);
 	return v->nr;
 }
 
-/* Up to @nodes nodes, for nobody. */
+/* Up to @nodes nodes, for nobody. Return: how many. */
 u64 model_reclaim(struct model *m, u64 nodes)
 {
-	u64 nr = 0;
-	int victim;
+	const struct model_need all = { .nodes = MODEL_NODES + 1 };
 
-	while (nr < nodes) {
-		victim = model_victim(m);
-		if (victim == NONE) {
-			model_reclaim_failed(m);
-			break;
-		}
-		model_end_node(m, victim);
-		nr++;
-	}
-	return nr;
+	return model_reclaim_any(m, &all, nodes);
 }
