@@ -209,7 +209,7 @@ static void property_check_lengths(struct run *r, const struct model_seq *seq,
 
 	if (is->nr_tokens != seq->tokens || is->nr_computed != seq->computed ||
 	    is->nr_reserved != seq->reserved || is->nr_published != published)
-		model_bug("sequence %llx: lengths %llu %llu %llu %llu, expected %llu %llu %llu %llu",
+		model_bug("sequence %llx: lengths %llu %llu %llu %llu, not %llu %llu %llu %llu",
 			  (unsigned long long)seq->id, (unsigned long long)is->nr_tokens,
 			  (unsigned long long)is->nr_computed,
 			  (unsigned long long)is->nr_reserved,
@@ -325,17 +325,18 @@ static void property_check_block(struct run *r, const struct model_block *b,
 				 const struct kvp_block_entry *e)
 {
 	u32 state = b->count ? KVP_BLOCK_HELD : KVP_BLOCK_IDLE;
-	bool published = e->node != KVP_NODE_NONE;
+	bool in_core = e->node != KVP_NODE_NONE;
+	bool published = b->node != NONE;
 
 	if (e->block != b->id || e->state != state || e->count != b->count ||
-	    e->client != b->owner || published == (b->node == NONE))
+	    e->client != b->owner || published != in_core)
 		model_bug("block %llx: %u %u %llu %d expected, is %llx %u %u %llu %d",
 			  (unsigned long long)b->id, state, b->count,
 			  (unsigned long long)b->owner, b->node, (unsigned long long)e->block,
 			  e->state, e->count, (unsigned long long)e->client, (int)e->node);
 	if (!property_why_right(r, b, e->why))
 		model_bug("block %llx: why is %u", (unsigned long long)b->id, e->why);
-	if (b->node != NONE)
+	if (published)
 		property_check_node(r, b, e);
 }
 
@@ -487,18 +488,8 @@ static void property_check_client(struct run *r, u32 client)
 /* ---- all ---- */
 
 /* After each call. */
-static void dbgnodes(struct run *r)
-{
-	struct model *m=&r->model;
-	for (int i=0;i<m->nr_nodes;i++) { if (m->node[i].kind!=MODEL_PUBLISHED || m->node[i].uses) continue;
-	for (int f=0;f<m->nr_families;f++) for (u32 j=0;j<model_parts(m,f);j++) { int b=m->node[i].part[f][j]; if (b==NONE||!m->block[b].count) continue;
-	for (int s=0;s<MODEL_SEQS;s++) if (m->seq[s].live) { for (u32 k=0;k<m->seq[s].nr_slots[f];k++) if (m->seq[s].slot[f][k]==b) fprintf(stderr,"op %llu node %d fam %d block %d in table of seq %d(id %llx client %u slot %u) which does not use it; count %u\n",(unsigned long long)property_at.op,i,f,b,s,(unsigned long long)m->seq[s].id,m->seq[s].client,k,m->block[b].count);
-	 } } }
-}
 void property_check(struct run *r)
 {
-	dbgnodes(r);
-	if (property_at.op>2600) for (int i=0;i<MODEL_SEQS;i++) { struct model_seq *q=&r->model.seq[i]; if (q->live && q->client==3) { fprintf(stderr,"   seq %llx tok %llu comp %llu res %llu pub %llu runs", (unsigned long long)q->id,(unsigned long long)q->tokens,(unsigned long long)q->computed,(unsigned long long)q->reserved,(unsigned long long)q->nr_published); for (u32 k=0;k<q->nr_runs;k++) fprintf(stderr," %d(k%d u%u)",q->run[k],r->model.node[q->run[k]].kind,r->model.node[q->run[k]].uses); fprintf(stderr," win"); for (u32 k=0;k<q->nr_slots[1];k++) { int b=q->slot[1][k]; fprintf(stderr," %d(c%u n%d)",b,b==NONE?0:r->model.block[b].count,b==NONE?-1:r->model.block[b].node);} fprintf(stderr,"\n"); } }
 	property_learn(r);
 	property_check_blocks(r);
 	property_check_counters(r);

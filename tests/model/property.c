@@ -143,11 +143,12 @@ static void episode(struct run *r, u64 ops)
 
 static void tally_episode(const struct kvp_stats *count)
 {
-	printf("shape %u episode %llu: %llu nodes looked up, %llu matched, %llu published, %llu found, %llu reclaimed, %llu copies\n",
+	printf("shape %u episode %llu: looked up %llu nodes, matched %llu, published %llu, ",
 	       property_at.shape, (unsigned long long)property_at.episode,
 	       (unsigned long long)count->looked_up_nodes,
 	       (unsigned long long)count->matched_nodes,
-	       (unsigned long long)count->published_nodes,
+	       (unsigned long long)count->published_nodes);
+	printf("found %llu, reclaimed %llu, copied %llu blocks\n",
 	       (unsigned long long)count->shared_nodes,
 	       (unsigned long long)count->reclaimed_nodes,
 	       (unsigned long long)count->copies);

@@ -10,8 +10,6 @@
  * others or when their turn comes. There the model follows the core, by looking which of the
  * allowed nodes is gone.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "model.h"
 
 #define MODEL_TRIES	2000	/* orders that are tried where none is defined */
@@ -217,8 +215,18 @@ static bool model_may_precede(const struct model *m, int node, int first)
 	       (a->met == b->met && a->used == b->used);
 }
 
+/**
+ * struct model_dice - how to choose where the order is not defined
+ * @random: state of the random numbers
+ * @dead_first: what was invalidated goes first of all
+ */
+struct model_dice {
+	u64 random;
+	bool dead_first;
+};
+
 /* The next to go; with @dice, one of those that may and that the core took. */
-static int model_victim(struct model *m, u64 *dice)
+static int model_victim(struct model *m, struct model_dice *dice)
 {
 	int choice[MODEL_NODES];
 	int first = model_first(m);
@@ -228,13 +236,18 @@ static int model_victim(struct model *m, u64 *dice)
 	if (first == NONE || (!dice && model_core_took(m, first)))
 		return first;
 	for (i = 0; i < m->nr_nodes; i++) {
-		if (model_reclaimable(m, i) && model_core_took(m, i) &&
-		    (i == first || model_may_precede(m, i, first)))
-			choice[nr++] = i;
+		if (!model_reclaimable(m, i) || !model_core_took(m, i) ||
+		    (i != first && !model_may_precede(m, i, first)))
+			continue;
+		if (dice && dice->dead_first && model_node_dead(m, i)) {
+			m->loose += i != first;
+			return i;
+		}
+		choice[nr++] = i;
 	}
 	if (!nr)
 		return first;
-	i = choice[dice ? kvpt_below(dice, nr) : 0];
+	i = choice[dice ? kvpt_below(&dice->random, nr) : 0];
 	m->loose += i != first;
 	return i;
 }
@@ -317,7 +330,7 @@ static void model_meet_all(struct model *m)
  * how many.
  */
 static u64 model_reclaim_once(struct model *m, const struct model_need *need, u64 nodes,
-			      u64 *dice, bool *agrees)
+			      struct model_dice *dice, bool *agrees)
 {
 	struct model_need lack = *need;
 	u64 nr = 0;
@@ -346,25 +359,24 @@ static u64 model_reclaim_once(struct model *m, const struct model_need *need, u6
 static u64 model_reclaim_any(struct model *m, const struct model_need *need, u64 nodes)
 {
 	static struct model before, first;
-	u64 dice = m->clock;
+	struct model_dice dice = { .random = m->clock };
 	u32 tries;
 	u64 nr, nr_first;
 	bool agrees;
 
 	before = *m;
-	if (getenv("DBG")) { fprintf(stderr," lack %u %u nodes %u digests %u\n",need->blocks[0],need->blocks[1],need->nodes,need->digests);
-	for (int i=0;i<m->nr_nodes;i++) if (m->node[i].kind==MODEL_PUBLISHED) fprintf(stderr," node %d (core %d) took %d parent %d cut %d dead %d used %llu met %d refs %u uses %u idle %d gain %d %d\n",i,m->node[i].core,model_core_took(m,i),m->node[i].parent,m->node[i].cut,model_node_dead(m,i),(unsigned long long)m->node[i].used,m->node[i].met,m->node[i].refs,m->node[i].uses,model_node_idle(m,i),m->node[i].part[1][0],m->node[i].part[1][1]); }
 	nr_first = model_reclaim_once(m, need, nodes, NULL, &agrees);
 	if (agrees)
 		return nr_first;
 	first = *m;
 	for (tries = 0; tries < MODEL_TRIES; tries++) {
 		*m = before;
+		dice.dead_first = tries % 4 == 0;
 		nr = model_reclaim_once(m, need, nodes, &dice, &agrees);
 		if (agrees)
 			return nr;
 	}
-	fprintf(stderr,"  NO ORDER\n"); *m = first;
+	*m = first;
 	return nr_first;
 }
 

@@ -321,7 +321,7 @@ static void check_end(void)
 
 	kvpt_ok(kvpt_reclaim(owner, ~0ULL));
 	kvpt_ok(kvpt_stats(owner, 0, NULL, 0));
-	printf("threads: %llu nodes matched, %llu published, %llu found, %llu reclaimed, %llu copies\n",
+	printf("threads: matched %llu nodes, published %llu, found %llu, reclaimed %llu, copies %llu\n",
 	       (unsigned long long)kvpt.stats.matched_nodes,
 	       (unsigned long long)kvpt.stats.published_nodes,
 	       (unsigned long long)kvpt.stats.shared_nodes,
