@@ -53,9 +53,36 @@ static int kvp_append_check(struct kvp_call *call, struct kvp_grow *grow)
 	grow->reserved = max(seq->reserved, grow->tokens + arg->reserve);
 	if (!grow->in.nr && grow->reserved == seq->reserved)
 		return kvp_fail(call, -EINVAL, KVP_REASON_COUNT, 0);
-	err = kvp_extras_check(call, &grow->in, seq->tokens);
-	if (err)
-		return err;
+	return kvp_extras_check(call, &grow->in, seq->tokens);
+}
+
+/*
+ * Whether the ids are for blocks and a node that are there already, and nobody else's: then
+ * nothing is taken. That is looked at once for many appends.
+ */
+static bool kvp_append_fits(struct kvp_pool *pool, const struct kvp_grow *grow)
+{
+	struct kvp_seq *seq = grow->seq;
+	u32 i;
+
+	if (kvp_nodes_for(pool, grow->tokens) != seq->runs.nr)
+		return false;
+	for (i = 0; i < pool->nr_families; i++)
+		if (kvp_blocks_for(&pool->family[i], grow->reserved) != seq->table[i].nr)
+			return false;
+	if (!seq->owns_end) {
+		spin_lock(&pool->lock);
+		seq->owns_end = !kvp_node_shared_locked(pool, seq);
+		spin_unlock(&pool->lock);
+	}
+	return seq->owns_end;
+}
+
+static int kvp_append_plan(struct kvp_call *call, struct kvp_grow *grow)
+{
+	struct kvp_seq *seq = grow->seq;
+	int err;
+
 	err = kvp_seq_plan(call, seq, grow->reserved, grow->tokens, seq->computed, &grow->plan);
 	if (err)
 		return err;
@@ -134,14 +161,14 @@ static void kvp_append_move_tokens(struct kvp_pool *pool, struct kvp_grow *grow)
 	spin_unlock(&pool->lock);
 }
 
-static int kvp_append(struct kvp_call *call, struct kvp_grow *grow)
+static int kvp_append_more(struct kvp_call *call, struct kvp_grow *grow)
 {
 	struct kvp_seq_append *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
 	struct kvp_seq *seq = grow->seq;
 	int err;
 
-	err = kvp_append_check(call, grow);
+	err = kvp_append_plan(call, grow);
 	if (err)
 		return err;
 	spin_lock(&pool->lock);
@@ -165,6 +192,26 @@ static int kvp_append(struct kvp_call *call, struct kvp_grow *grow)
 
 	if (grow->old != KVP_NIL)
 		kvp_append_move_tokens(pool, grow);
+	seq->owns_end = false;
+	return 0;
+}
+
+static int kvp_append(struct kvp_call *call, struct kvp_grow *grow)
+{
+	struct kvp_seq_append *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	struct kvp_seq *seq = grow->seq;
+	int err;
+
+	err = kvp_append_check(call, grow);
+	if (err)
+		return err;
+	if (kvp_append_fits(pool, grow))
+		arg->nr_copies = 0;
+	else
+		err = kvp_append_more(call, grow);
+	if (err)
+		return err;
 	kvp_seq_fill(pool, seq, &grow->in);
 	seq->reserved = grow->reserved;
 	arg->nr_reserved = seq->reserved;
@@ -235,6 +282,7 @@ static int kvp_set_tokens(struct kvp_call *call, struct kvp_seq *seq,
 	kvp_seq_attach_extras_sliced(pool, seq, in, &taken);
 	spin_unlock(&pool->lock);
 	kvp_seq_fill(pool, seq, in);
+	seq->owns_end = false;
 	return 0;
 }
 

@@ -129,7 +129,7 @@ static void kvp_audit_private_run(struct kvp_audit_run *run, const struct kvp_se
 	u32 before = at ? seq->runs.at[at - 1] : seq->root;
 	const u8 *extra = NULL;
 
-	if (node->nr_tokens != pool->index_tokens || before >= pool->nr_nodes)
+	if (kvp_node_nr_tokens(pool, node) != pool->index_tokens || before >= pool->nr_nodes)
 		return;
 	if (node->extra != KVP_NIL) {
 		if (node->extra >= pool->nr_digests)
@@ -155,9 +155,9 @@ static void kvp_audit_run_node(struct kvp_audit_run *run, const struct kvp_seq *
 	}
 	node = &pool->nodes[index];
 	run->uses[index]++;
-	if (node->nr_tokens < min_t(u64, left, pool->index_tokens))
-		kvp_audit_add(run, KVP_FINDING_SEQ, KVP_NO_FAMILY, seq->id, node->nr_tokens,
-			      left);
+	if (kvp_node_nr_tokens(pool, node) < min_t(u64, left, pool->index_tokens))
+		kvp_audit_add(run, KVP_FINDING_SEQ, KVP_NO_FAMILY, seq->id,
+			      kvp_node_nr_tokens(pool, node), left);
 	if (node->state == KVP_NODE_PRIVATE)
 		kvp_audit_private_run(run, seq, at);
 	else if (node->state == KVP_NODE_PUBLISHED)

@@ -34,7 +34,7 @@ static void kvp_audit_free_nodes(struct kvp_audit_run *run)
 	u32 nr = 0;
 	u32 index;
 
-	for (index = pool->free_node; index != KVP_NIL; index = pool->nodes[index].hash_next) {
+	for (index = pool->free_node; index != KVP_NIL; index = pool->nodes[index].next) {
 		if (!kvp_audit_meet(run, index, KVP_MET_FREE)) {
 			kvp_audit_list(run, index, 1, 0);
 			break;
@@ -136,26 +136,81 @@ static bool kvp_audit_same(const struct kvp_pool *pool, u32 a, u32 b)
 		       pool->index_tokens * sizeof(u32));
 }
 
+/*
+ * The places of a node in the lines of its path. False: its parents do not lead there, which is
+ * told elsewhere.
+ */
+static bool kvp_audit_places(const struct kvp_pool *pool, u32 index, u32 place[KVP_HASH_LINES])
+{
+	u32 depth = pool->nodes[index].depth;
+	u32 at = depth;
+	u32 line;
+
+	if (!depth)
+		return false;
+	for (; (at - 1) % KVP_HASH_RUN; at--) {
+		index = pool->nodes[index].parent;
+		if (index >= pool->nr_nodes || pool->nodes[index].depth != at - 1)
+			return false;
+	}
+	for (line = 0; line < KVP_HASH_LINES; line++)
+		place[line] = kvp_hash_place(pool, pool->nodes[index].hash, depth, line);
+	return true;
+}
+
+/* Whether a lookup of @index finds another node with its contents in a bucket. */
+static void kvp_audit_twin(struct kvp_audit_run *run, u32 bucket, u32 index)
+{
+	struct kvp_pool *pool = run->pool;
+	u32 other = pool->buckets[bucket].node & ~KVP_BUCKET_PLACE;
+
+	if (other < pool->nr_nodes && other != index && kvp_audit_same(pool, other, index))
+		kvp_audit_tree(run, index, index, other);
+}
+
+/* All that a lookup reads before it comes to @bucket, where @index is. */
+static void kvp_audit_way(struct kvp_audit_run *run, u32 bucket, u32 index)
+{
+	bool placed = run->pool->buckets[bucket].node & KVP_BUCKET_PLACE;
+	struct kvp_pool *pool = run->pool;
+	u32 home = (u32)pool->nodes[index].hash & pool->bucket_mask;
+	u32 place[KVP_HASH_LINES];
+	u32 line, at;
+
+	if (kvp_audit_places(pool, index, place)) {
+		for (line = 0; line < KVP_HASH_LINES && place[line] != bucket; line++)
+			if (!line || place[line] != place[0])
+				kvp_audit_twin(run, place[line], index);
+		if (placed && line == KVP_HASH_LINES)
+			kvp_audit_tree(run, index, bucket, place[0]);
+	}
+	for (at = home; !placed && at != bucket; at = (at + 1) & pool->bucket_mask) {
+		if (pool->buckets[at].node == KVP_NIL) {
+			kvp_audit_tree(run, index, bucket, home);
+			return;
+		}
+		if (!(pool->buckets[at].node & KVP_BUCKET_PLACE))
+			kvp_audit_twin(run, at, index);
+	}
+}
+
 static void kvp_audit_bucket(struct kvp_audit_run *run, u32 bucket)
 {
 	struct kvp_pool *pool = run->pool;
-	u32 index, other;
+	u32 index = pool->buckets[bucket].node & ~KVP_BUCKET_PLACE;
+	u32 known = pool->buckets[bucket].node & KVP_BUCKET_PLACE ? bucket : KVP_NIL;
+	const struct kvp_node *node;
 
-	for (index = pool->buckets[bucket]; index != KVP_NIL;
-	     index = pool->nodes[index].hash_next) {
-		if (!kvp_audit_meet(run, index, KVP_MET_HASH)) {
-			kvp_audit_tree(run, index, 1, 0);
-			return;
-		}
-		if ((pool->nodes[index].hash & pool->bucket_mask) != bucket)
-			kvp_audit_tree(run, index, bucket,
-				       pool->nodes[index].hash & pool->bucket_mask);
-		/* Against those before it, which were found sound. */
-		for (other = pool->buckets[bucket]; other != index;
-		     other = pool->nodes[other].hash_next)
-			if (kvp_audit_same(pool, other, index))
-				kvp_audit_tree(run, index, index, other);
+	if (!kvp_audit_meet(run, index, KVP_MET_HASH)) {
+		kvp_audit_tree(run, index, 1, 0);
+		return;
 	}
+	node = &pool->nodes[index];
+	if (pool->buckets[bucket].tag != (u32)node->hash)
+		kvp_audit_tree(run, index, pool->buckets[bucket].tag, (u32)node->hash);
+	if (node->state == KVP_NODE_PUBLISHED ? node->bucket != known : known != KVP_NIL)
+		kvp_audit_tree(run, index, node->bucket, known);
+	kvp_audit_way(run, bucket, index);
 }
 
 static void kvp_audit_hash(struct kvp_audit_run *run)
@@ -163,7 +218,8 @@ static void kvp_audit_hash(struct kvp_audit_run *run)
 	u32 i;
 
 	for (i = 0; i <= run->pool->bucket_mask; i++) {
-		kvp_audit_bucket(run, i);
+		if (run->pool->buckets[i].node != KVP_NIL)
+			kvp_audit_bucket(run, i);
 		kvp_audit_step(run);
 	}
 }
@@ -248,13 +304,14 @@ static void kvp_audit_published(struct kvp_audit_run *run, u32 index)
 	struct kvp_pool *pool = run->pool;
 	const struct kvp_node *node = &pool->nodes[index];
 	const struct kvp_node *parent;
+	u32 found, expected;
 
 	kvp_audit_parts(run, index);
+	if (pool->events && !kvp_log_audit(pool, index, &found, &expected))
+		kvp_audit_tree(run, index, found, expected);
 	if (!node->uses && !node->refs && node->child == KVP_NIL &&
 	    !(node->flags & KVP_NODE_ON_LRU) && kvp_audit_idle(pool, index))
 		kvp_audit_list(run, index, 0, KVP_MET_LRU);
-	kvp_audit_equal(run, KVP_FINDING_CONTENT, KVP_NO_FAMILY, index, node->nr_tokens,
-			pool->index_tokens);
 	if (node->parent >= pool->nr_nodes || !kvp_audit_is_parent(&pool->nodes[node->parent])) {
 		kvp_audit_tree(run, index, node->parent, KVP_NIL);
 		return;

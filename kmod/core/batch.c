@@ -6,6 +6,9 @@
  */
 #include "core.h"
 
+/* Entries of a batch for which no memory is taken. */
+#define KVP_FEW_ENTRIES	64
+
 /* Tell an entry's own struct why it was not executed; best effort. */
 static void kvp_entry_tell(struct kvp_client *client, const struct kvp_batch_entry *entry,
 			   enum kvp_reason reason, u32 where)
@@ -68,17 +71,20 @@ int kvp_op_batch(struct kvp_call *call)
 {
 	struct kvp_batch *arg = call->arg;
 	const struct kvp_batch_entry *entry = call->array[0];
-	struct kvp_made made = { };
+	u64 few[KVP_FEW_ENTRIES] = { };
+	struct kvp_made made = { .id = few };
 	u32 i;
 
 	arg->executed = 0;
 	for (i = 0; i < arg->nr_entries; i++)
 		if (entry[i].reserved)
 			return kvp_fail(call, -EINVAL, KVP_REASON_RESERVED, i);
-	made.id = kcalloc(arg->nr_entries, sizeof(*made.id), GFP_KERNEL_ACCOUNT);
+	if (arg->nr_entries > KVP_FEW_ENTRIES)
+		made.id = kcalloc(arg->nr_entries, sizeof(*made.id), GFP_KERNEL_ACCOUNT);
 	if (!made.id)
 		return kvp_fail(call, -ENOMEM, KVP_REASON_MEMORY, 0);
 	kvp_batch_exec(call, &made);
-	kfree(made.id);
+	if (made.id != few)
+		kfree(made.id);
 	return 0;
 }

@@ -75,8 +75,24 @@ void kvp_family_exit(struct kvp_family *family)
 	family->blocks = NULL;
 }
 
+/* The one place where a block changes its state; kvp_count_states_locked() counts it. */
+static inline bool kvp_block_mark_locked(struct kvp_block *block, enum kvp_block_state state)
+{
+	if (WARN_ON_ONCE(!(kvp_block_next[kvp_block_state(block)] & 1 << state)))
+		return false;
+	block->word = (block->word & KVP_GEN_MAX) | (u64)state << KVP_STATE_SHIFT;
+	return true;
+}
+
+static inline void kvp_count_states_locked(struct kvp_family *family, enum kvp_block_state old,
+					   enum kvp_block_state state, u64 nr)
+{
+	family->nr[old] -= nr;
+	family->nr[state] += nr;
+}
+
 /**
- * kvp_block_set_state_locked - the one place where a block changes its state
+ * kvp_block_set_state_locked - a block changes its state
  * @family: its family
  * @block: the block
  * @state: the new state
@@ -86,11 +102,8 @@ void kvp_block_set_state_locked(struct kvp_family *family, struct kvp_block *blo
 {
 	enum kvp_block_state old = kvp_block_state(block);
 
-	if (WARN_ON_ONCE(!(kvp_block_next[old] & 1 << state)))
-		return;
-	family->nr[old]--;
-	family->nr[state]++;
-	block->word = (block->word & KVP_GEN_MAX) | (u64)state << KVP_STATE_SHIFT;
+	if (kvp_block_mark_locked(block, state))
+		kvp_count_states_locked(family, old, state, 1);
 }
 
 /**
@@ -259,6 +272,62 @@ void kvp_block_release_locked(struct kvp_pool *pool, struct kvp_family *family, 
 		kvp_node_settle_locked(pool, node);
 }
 
+static void kvp_drop_end_locked(struct kvp_pool *pool, struct kvp_family *family, u32 owner,
+				u32 nr)
+{
+	if (!nr)
+		return;
+	kvp_count_states_locked(family, KVP_BLOCK_HELD, KVP_BLOCK_FREE, nr);
+	kvp_uncharge_locked(pool, family->index, owner, nr);
+}
+
+/**
+ * kvp_blocks_drop_locked - one reference less on each of the last blocks of a table
+ * @pool: the pool
+ * @family: the blocks' family
+ * @at: the blocks, or KVP_NIL
+ * @nr: how many
+ * @used: as kvp_block_release_locked(), else as kvp_block_undo_get_locked()
+ *
+ * From the last to the first. Most are nobody else's and not published: those are counted
+ * together.
+ */
+void kvp_blocks_drop_locked(struct kvp_pool *pool, struct kvp_family *family, const u32 *at,
+			    u64 nr, bool used)
+{
+	u32 owner = KVP_NIL;
+	u32 freed = 0;
+
+	while (nr--) {
+		u32 index = at[nr];
+		struct kvp_block *block = &family->blocks[index];
+
+		if (index == KVP_NIL)
+			continue;
+		if (block->count != 1 || block->node != KVP_NIL ||
+		    (block->word & KVP_GEN_MAX) == KVP_GEN_MAX) {
+			if (used)
+				kvp_block_release_locked(pool, family, index);
+			else
+				kvp_block_undo_get_locked(pool, family, index);
+			continue;
+		}
+		if (block->owner != owner) {
+			kvp_drop_end_locked(pool, family, owner, freed);
+			owner = block->owner;
+			freed = 0;
+		}
+		freed++;
+		block->count = 0;
+		block->owner = KVP_NIL;
+		block->word++;
+		kvp_block_mark_locked(block, KVP_BLOCK_FREE);
+		block->next = family->free;
+		family->free = index;
+	}
+	kvp_drop_end_locked(pool, family, owner, freed);
+}
+
 /**
  * kvp_block_to_taken_locked - reserve a free or just recycled block for a call
  * @family: the block's family
@@ -357,6 +426,39 @@ static int kvp_check_room_locked(struct kvp_call *call, const struct kvp_need *n
 	return 0;
 }
 
+/* Up to @nr blocks from the free list; they stay in its order. Returns how many. */
+static u32 kvp_take_blocks_locked(struct kvp_family *family, u32 slot, u64 nr,
+				  struct kvp_taken *taken)
+{
+	u32 index = family->free;
+	u32 first = index;
+	u32 last = KVP_NIL;
+	u32 got = 0;
+
+	while (got < nr && index != KVP_NIL) {
+		struct kvp_block *block = &family->blocks[index];
+
+		kvp_block_mark_locked(block, KVP_BLOCK_RESERVED);
+		block->owner = slot;
+		last = index;
+		index = block->next;
+		got++;
+	}
+	if (!got)
+		return 0;
+	family->free = index;
+	family->blocks[last].next = KVP_NIL;
+	kvp_count_states_locked(family, KVP_BLOCK_FREE, KVP_BLOCK_RESERVED, got);
+	family->promised -= got;
+	if (taken->last[family->index] == KVP_NIL)
+		taken->blocks[family->index] = first;
+	else
+		family->blocks[taken->last[family->index]].next = first;
+	taken->last[family->index] = last;
+	taken->nr_blocks[family->index] += got;
+	return got;
+}
+
 /**
  * kvp_take_free_sliced - take what is free, up to what is needed
  * @client: whose account was charged for all of @need
@@ -374,20 +476,23 @@ void kvp_take_free_sliced(struct kvp_client *client, const struct kvp_need *need
 		struct kvp_family *family = &pool->family[i];
 
 		while (taken->nr_blocks[i] < need->blocks[i] && family->free != KVP_NIL) {
-			index = family->free;
-			family->free = family->blocks[index].next;
-			kvp_block_to_taken_locked(family, index, client->slot, taken);
-			kvp_slice_step(pool, &touched, 1);
+			u64 most = min_t(u64, need->blocks[i] - taken->nr_blocks[i],
+					 KVP_SLICE - touched);
+
+			kvp_slice_step(pool, &touched,
+				       kvp_take_blocks_locked(family, client->slot, most, taken));
 		}
 	}
 	while (taken->nr_nodes < need->nodes && pool->free_node != KVP_NIL) {
 		index = pool->free_node;
-		pool->free_node = pool->nodes[index].hash_next;
+		pool->free_node = pool->nodes[index].next;
 		pool->nodes_free--;
 		pool->nodes[index].state = KVP_NODE_RESERVED;
-		pool->nodes[index].hash_next = taken->nodes;
+		pool->nodes[index].next = taken->nodes;
 		taken->nodes = index;
 		taken->nr_nodes++;
+		/* Its ids will be written as soon as the lock is free. */
+		prefetchw(kvp_node_tokens(pool, index));
 		kvp_slice_step(pool, &touched, 1);
 	}
 	while (taken->nr_digests < need->digests && pool->free_digest != KVP_NIL) {
@@ -488,7 +593,7 @@ void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken)
 	}
 	while (taken->nr_nodes) {
 		index = taken->nodes;
-		taken->nodes = pool->nodes[index].hash_next;
+		taken->nodes = pool->nodes[index].next;
 		taken->nr_nodes--;
 		kvp_node_to_free_locked(pool, index);
 		kvp_slice_step(pool, &touched, 1);
@@ -503,6 +608,36 @@ void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken)
 }
 
 /**
+ * kvp_taken_blocks_locked - hand out taken blocks, each with a count of 1
+ * @family: of which family
+ * @taken: from where; it must have them
+ * @now: time of allocation, ns
+ * @at: where their indices go
+ * @nr: how many
+ */
+void kvp_taken_blocks_locked(struct kvp_family *family, struct kvp_taken *taken, u64 now,
+			     u32 *at, u64 nr)
+{
+	u32 index = taken->blocks[family->index];
+	u64 i;
+
+	for (i = 0; i < nr; i++) {
+		struct kvp_block *block = &family->blocks[index];
+
+		kvp_block_mark_locked(block, KVP_BLOCK_HELD);
+		block->count = 1;
+		block->stamp = now;
+		at[i] = index;
+		index = block->next;
+	}
+	kvp_count_states_locked(family, KVP_BLOCK_RESERVED, KVP_BLOCK_HELD, nr);
+	taken->blocks[family->index] = index;
+	taken->nr_blocks[family->index] -= nr;
+	if (!taken->nr_blocks[family->index])
+		taken->last[family->index] = KVP_NIL;
+}
+
+/**
  * kvp_taken_block_locked - hand out a taken block, with a count of 1
  * @family: of which family
  * @taken: from where; it must have one
@@ -512,15 +647,9 @@ void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken)
  */
 u32 kvp_taken_block_locked(struct kvp_family *family, struct kvp_taken *taken, u64 now)
 {
-	u32 index = taken->blocks[family->index];
-	struct kvp_block *block = &family->blocks[index];
+	u32 index;
 
-	taken->blocks[family->index] = block->next;
-	if (!--taken->nr_blocks[family->index])
-		taken->last[family->index] = KVP_NIL;
-	kvp_block_set_state_locked(family, block, KVP_BLOCK_HELD);
-	block->count = 1;
-	block->stamp = now;
+	kvp_taken_blocks_locked(family, taken, now, &index, 1);
 	return index;
 }
 
@@ -536,14 +665,13 @@ u32 kvp_taken_node_locked(struct kvp_pool *pool, struct kvp_taken *taken)
 	u32 index = taken->nodes;
 	struct kvp_node *node = &pool->nodes[index];
 
-	taken->nodes = node->hash_next;
+	taken->nodes = node->next;
 	taken->nr_nodes--;
 	*node = (struct kvp_node) {
 		.parent = KVP_NIL,
 		.child = KVP_NIL,
 		.next = KVP_NIL,
 		.prev = KVP_NIL,
-		.hash_next = KVP_NIL,
 		.extra = KVP_NIL,
 		.uses = 1,
 		.state = KVP_NODE_PRIVATE,

@@ -157,7 +157,7 @@ void kvp_vec_move(struct kvp_client *client, struct kvp_vec *vec, struct kvp_vec
 void kvp_vec_exit(struct kvp_client *client, struct kvp_vec *vec);
 
 /* hash.c */
-u64 kvp_siphash13(const u64 key[2], u64 first, const void *data, size_t len);
+u64 kvp_siphash13(const u64 key[2], const void *data, size_t len, u64 last);
 u64 kvp_content_hash(const struct kvp_pool *pool, u64 parent, const u32 *tokens,
 		     const u8 *extra);
 u64 kvp_space_hash(const struct kvp_pool *pool, const u8 *digest);
@@ -176,7 +176,7 @@ struct kvp_taken {
 	u32 blocks[KVP_MAX_FAMILIES];	/* lists through kvp_block.next, RESERVED */
 	u32 last[KVP_MAX_FAMILIES];	/* their ends: blocks come out as they went in */
 	u64 nr_blocks[KVP_MAX_FAMILIES];
-	u32 nodes;			/* list through kvp_node.hash_next, RESERVED */
+	u32 nodes;			/* list through kvp_node.next, RESERVED */
 	u64 nr_nodes;
 	u32 digests;			/* list through kvp_digest.next */
 	u64 nr_digests;
@@ -195,6 +195,8 @@ bool kvp_block_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 
 void kvp_block_put_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_block_undo_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_block_release_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
+void kvp_blocks_drop_locked(struct kvp_pool *pool, struct kvp_family *family, const u32 *at,
+			    u64 nr, bool used);
 void kvp_block_to_free_locked(struct kvp_family *family, u32 index);
 void kvp_block_to_taken_locked(struct kvp_family *family, u32 index, u32 slot,
 			       struct kvp_taken *taken);
@@ -206,22 +208,48 @@ u64 kvp_family_room_locked(const struct kvp_family *family);
 void kvp_take_free_sliced(struct kvp_client *client, const struct kvp_need *need,
 			  struct kvp_taken *taken);
 void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken);
+void kvp_taken_blocks_locked(struct kvp_family *family, struct kvp_taken *taken, u64 now,
+			     u32 *at, u64 nr);
 u32 kvp_taken_block_locked(struct kvp_family *family, struct kvp_taken *taken, u64 now);
 u32 kvp_taken_node_locked(struct kvp_pool *pool, struct kvp_taken *taken);
 u32 kvp_taken_digest_locked(struct kvp_pool *pool, struct kvp_taken *taken,
 			    const u8 *digest);
 
-/* node.c: the tree, the hash, the lru list */
-int kvp_index_init(struct kvp_pool *pool, u64 *bytes);
-void kvp_index_exit(struct kvp_pool *pool);
-u32 kvp_index_child_locked(struct kvp_pool *pool, u32 parent, u64 hash,
+/* lookup.c: finding nodes by their contents */
+#define KVP_HASH_RUN	16U	/* nodes of a path whose buckets lie in one line */
+#define KVP_HASH_LINES	2U	/* lines that they have */
+
+/*
+ * The bucket of a node in one of the lines of its path. @first: hash of the first node of its
+ * run: the one at depth (@depth - 1) / KVP_HASH_RUN * KVP_HASH_RUN + 1 of the path, which may be
+ * itself. @depth: > 0.
+ */
+static inline u32 kvp_hash_place(const struct kvp_pool *pool, u64 first, u32 depth, u32 line)
+{
+	u32 begin = line ? first >> 32 : first;
+
+	return (begin & pool->bucket_mask & ~(KVP_HASH_RUN - 1)) | (depth - 1) % KVP_HASH_RUN;
+}
+
+int kvp_hash_init(struct kvp_pool *pool, u64 *bytes);
+void kvp_hash_add_locked(struct kvp_pool *pool, u32 index, u64 first);
+void kvp_hash_del_locked(struct kvp_pool *pool, u32 index);
+void kvp_hash_prefetch(const struct kvp_pool *pool, u64 first);
+void kvp_hash_prefetch_node(const struct kvp_pool *pool, u64 first, u32 depth, u64 hash);
+void kvp_hash_prefetch_add_locked(const struct kvp_pool *pool, u64 first, u32 depth, u64 hash);
+u32 kvp_index_child_locked(struct kvp_pool *pool, u32 parent, u64 first, u64 hash,
 			   const u32 *tokens, const u8 *extra);
 u32 kvp_index_root_locked(struct kvp_pool *pool, u64 hash, const u8 *digest);
-void kvp_index_insert_locked(struct kvp_pool *pool, u32 index, u32 parent);
+
+/* node.c: the tree, the lru list */
+int kvp_index_init(struct kvp_pool *pool, u64 *bytes);
+void kvp_index_exit(struct kvp_pool *pool);
+void kvp_index_insert_locked(struct kvp_pool *pool, u32 index, u32 parent, u64 first);
 void kvp_index_insert_root_locked(struct kvp_pool *pool, u32 index);
 void kvp_index_unlink_locked(struct kvp_pool *pool, u32 index);
 bool kvp_index_relink_locked(struct kvp_pool *pool, u32 index);
 void kvp_index_cut_locked(struct kvp_pool *pool, u32 index);
+void kvp_prefetch_parts_locked(const struct kvp_pool *pool, u32 index);
 bool kvp_node_idle_locked(struct kvp_pool *pool, u32 index);
 bool kvp_node_reclaimable_locked(struct kvp_pool *pool, u32 index);
 void kvp_node_relist_locked(struct kvp_pool *pool, u32 index);
@@ -234,6 +262,50 @@ void kvp_digest_to_free_locked(struct kvp_pool *pool, u32 index);
 void kvp_lru_add_newest_locked(struct kvp_pool *pool, u32 index);
 void kvp_lru_add_oldest_locked(struct kvp_pool *pool, u32 index);
 void kvp_lru_del_locked(struct kvp_pool *pool, u32 index);
+
+/*
+ * event.c: what matches find, told to those who mirror it. While nobody has asked for events,
+ * the hooks are a branch that is never taken.
+ */
+void kvp_log_stored_locked(struct kvp_pool *pool, u32 index);
+void kvp_log_unlinked_locked(struct kvp_pool *pool, u32 index);
+void kvp_log_relinked_locked(struct kvp_pool *pool, u32 index);
+void kvp_log_removed_sliced(struct kvp_pool *pool, u32 victim, u32 *touched);
+void kvp_log_cut_sliced(struct kvp_pool *pool, u32 top);
+void kvp_log_victim_space_locked(const struct kvp_pool *pool, u32 index, u8 *space);
+bool kvp_log_audit(const struct kvp_pool *pool, u32 index, u32 *found, u32 *expected);
+void kvp_events_exit(struct kvp_pool *pool);
+int kvp_op_events(struct kvp_call *call);
+
+static inline void kvp_event_stored_locked(struct kvp_pool *pool, u32 index)
+{
+	if (unlikely(pool->events))
+		kvp_log_stored_locked(pool, index);
+}
+
+static inline void kvp_event_unlinked_locked(struct kvp_pool *pool, u32 index)
+{
+	if (unlikely(pool->events))
+		kvp_log_unlinked_locked(pool, index);
+}
+
+static inline void kvp_event_relinked_locked(struct kvp_pool *pool, u32 index)
+{
+	if (unlikely(pool->events))
+		kvp_log_relinked_locked(pool, index);
+}
+
+static inline void kvp_event_removed_sliced(struct kvp_pool *pool, u32 victim, u32 *touched)
+{
+	if (unlikely(pool->events))
+		kvp_log_removed_sliced(pool, victim, touched);
+}
+
+static inline void kvp_event_cut_sliced(struct kvp_pool *pool, u32 top)
+{
+	if (unlikely(pool->events))
+		kvp_log_cut_sliced(pool, top);
+}
 
 /* reclaim.c: idle published blocks back for reuse, leaf first */
 int kvp_reclaim_sliced(struct kvp_call *call, const struct kvp_need *need,
@@ -276,7 +348,7 @@ struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id);
 struct kvp_seq *kvp_seq_begin_settled(struct kvp_call *call, u64 id);
 void kvp_seq_end(struct kvp_seq *seq);
 void kvp_seq_push_locked(struct kvp_seq *seq, u32 family, u32 index);
-void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 reserved, u64 tokens);
+void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 tokens);
 void kvp_seq_set_tail_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 nr_published);
 void kvp_seq_free_sliced(struct kvp_seq *seq);
 void kvp_seq_undo(struct kvp_call *call, u64 id);
@@ -287,6 +359,8 @@ int kvp_op_seq_truncate(struct kvp_call *call);
 int kvp_op_seq_free(struct kvp_call *call);
 int kvp_op_seq_table(struct kvp_call *call);
 
+struct kvp_walk;
+
 /* tokens.c: ids on their way from a call into the nodes of a sequence */
 
 /**
@@ -295,18 +369,14 @@ int kvp_op_seq_table(struct kvp_call *call);
  * @nr: how many
  * @extras: extra digests, checked by kvp_extras_check()
  * @nr_extras: how many
- * @hashes: hashes of full nodes that are known already, or NULL
- * @first_hash: node of the first of @hashes
- * @nr_hashes: how many
+ * @walk: has hashes of full nodes already, or NULL
  */
 struct kvp_ids_in {
 	const u32 *tokens;
 	u32 nr;
 	const struct kvp_extra *extras;
 	u32 nr_extras;
-	const u64 *hashes;
-	u64 first_hash;
-	u32 nr_hashes;
+	const struct kvp_walk *walk;
 };
 
 int kvp_extras_check(struct kvp_call *call, const struct kvp_ids_in *in, u64 first);
@@ -342,6 +412,7 @@ u32 kvp_copy_rows(const struct kvp_family *family, u64 slot, u64 rows);
 
 /* walk.c: from a root along the contents of a prompt */
 #define KVP_WALK	32		/* nodes that are hashed, and then looked up, at a time */
+#define KVP_WALK_HASHES	(2 * KVP_WALK)	/* hashes that are kept: of two such times */
 
 /**
  * struct kvp_walk - a way through the index
@@ -353,11 +424,11 @@ u32 kvp_copy_rows(const struct kvp_family *family, u64 slot, u64 rows);
  * @in: ids and digests
  * @extra: next of the digests
  * @missing: per family, end of the last slot on the way that has no block
- * @hash: hashes of nodes [@base, @base + @hashed)
- * @base: see @hash
- * @hashed: see @hash
- * @last_hash: of the last node hashed
+ * @ready: nodes before this one may be looked up now
+ * @hashed: nodes before this one are hashed
  * @hashed_extra: next of the digests for hashing
+ * @last_hash: of the last node hashed
+ * @hash: kvp_walk_hash_of() finds those of the last nodes before @hashed
  */
 struct kvp_walk {
 	struct kvp_pool *pool;
@@ -367,19 +438,30 @@ struct kvp_walk {
 	u64 usable;
 	const struct kvp_ids_in *in;
 	u32 extra;
-	u64 missing[KVP_MAX_FAMILIES];
-	u64 hash[KVP_WALK];
-	u64 base;
-	u32 hashed;
 	u32 hashed_extra;
+	u64 missing[KVP_MAX_FAMILIES];
+	u64 ready;
+	u64 hashed;
 	u64 last_hash;
+	u64 hash[KVP_WALK_HASHES];
 };
 
 void kvp_walk_init(struct kvp_walk *walk, struct kvp_pool *pool, u32 root, u64 root_hash,
 		   const struct kvp_ids_in *in, u64 limit);
-bool kvp_walk_hash(struct kvp_walk *walk);
-void kvp_walk_prefetch_locked(const struct kvp_walk *walk);
+bool kvp_walk_ahead(struct kvp_walk *walk);
 u32 kvp_walk_next_locked(struct kvp_walk *walk);
+
+/* The hash that chooses the lines of buckets of a node: see kvp_hash_place(). */
+static inline u64 kvp_walk_first_of(const struct kvp_walk *walk, u64 node)
+{
+	return walk->hash[(node - node % KVP_HASH_RUN) % KVP_WALK_HASHES];
+}
+
+/* The hash of a node: @node < @walk->hashed, and no more than KVP_WALK_HASHES before. */
+static inline u64 kvp_walk_hash_of(const struct kvp_walk *walk, u64 node)
+{
+	return walk->hash[node % KVP_WALK_HASHES];
+}
 
 /* prefix.c */
 int kvp_op_prefix_match(struct kvp_call *call);

@@ -125,7 +125,7 @@ struct kvp_family {
 
 /**
  * enum kvp_node_state - what a node of the arena is
- * @KVP_NODE_FREE: on the free list (through hash_next)
+ * @KVP_NODE_FREE: on the free list (through next)
  * @KVP_NODE_RESERVED: taken by a call
  * @KVP_NODE_PRIVATE: the tokens of a sequence (or of forks) that nobody else sees
  * @KVP_NODE_ROOT: a namespace; extra is its digest; in the hash by that digest
@@ -147,14 +147,17 @@ enum kvp_node_state {
  * @parent: PUBLISHED: parent (a node, or a root); one that was cut off is not among its
  *          children, but holds a reference on it
  * @child: first child
- * @next: siblings, KVP_NIL at the end
+ * @next: siblings, KVP_NIL at the end; FREE, RESERVED, VICTIM: next in that list
  * @prev: siblings, KVP_NIL at the start
- * @hash_next: next in the bucket; FREE, RESERVED, VICTIM: next in that list
+ * @part: its block, where a node has just one: see kvp_node_parts()
  * @older: towards the end from which reclaim takes
  * @newer: the other way
  * @uses: places in the run tables of sequences that name it; ROOT: its sequences
  * @refs: matches in progress, chain positions of sequences, walks
- * @nr_tokens: ids known; ROOT: victims of a reclaim in progress that keep a reference on it
+ * @nr_tokens: ids known, PRIVATE; ROOT: victims of a reclaim in progress that keep a reference
+ *             on it
+ * @bucket: PUBLISHED, which has index_tokens ids: where the hash has it, if in a line of its
+ *          path, else KVP_NIL
  * @extra: index of its extra digest, or KVP_NIL
  * @depth: ROOT: 0; its children 1, and so on
  * @tag: for invalidation
@@ -171,12 +174,15 @@ struct kvp_node {
 	u32 child;
 	u32 next;
 	u32 prev;
-	u32 hash_next;
+	u32 part;
 	u32 older;
 	u32 newer;
 	u32 uses;
 	u32 refs;
-	u32 nr_tokens;
+	union {
+		u32 nr_tokens;
+		u32 bucket;
+	};
 	u32 extra;
 	u32 depth;
 	u32 tag;
@@ -188,6 +194,14 @@ struct kvp_node {
 #define KVP_NODE_ON_LRU	(1U << 0)	/* older, newer are valid */
 #define KVP_NODE_PINS	(1U << 2)	/* VICTIM: its parent is a root, which it keeps */
 #define KVP_NODE_CUT	(1U << 1)	/* invalidated: not in the hash, but on kvp_pool.dead */
+
+/* Of the hash (lookup.c): a node and the low bits of its hash; node KVP_NIL: empty. */
+struct kvp_bucket {
+	u32 tag;
+	u32 node;
+};
+
+#define KVP_BUCKET_PLACE	(1U << 31)	/* with node: it is in the line of its path */
 
 /* A digest: of a namespace, or the extra one of a node. */
 struct kvp_digest {
@@ -333,6 +347,8 @@ struct kvp_pending {
  * @id: kvp_client.seqs
  * @client: whose it is
  * @busy: a call works on it; set under kvp_pool.lock, cleared with release
+ * @owns_end: the node in which it ends, and that node's blocks, were found to be nobody else's:
+ *            what changes that keeps the sequence busy, and clears this
  * @root: its namespace's node (uses)
  * @tail: last node of its published part, or @root (refs)
  * @nr_published: full nodes from the start that are published
@@ -354,6 +370,7 @@ struct kvp_seq {
 	u32 root;
 	u32 tail;
 	u32 nr_pending;
+	bool owns_end;
 	u64 nr_published;
 	u64 reserved;
 	u64 tokens;
@@ -423,11 +440,11 @@ struct kvp_backing_object {
  * @family: its families
  * @nodes: array of @nr_nodes
  * @tokens: nr_nodes * index_tokens ids
- * @parts: nr_nodes * parts_per_node block indices
- * @buckets: heads of the hash chains
+ * @parts: nr_nodes * parts_per_node block indices; NULL where the nodes have them
+ * @buckets: the hash (lookup.c)
  * @bucket_mask: buckets - 1
  * @nr_nodes: nodes
- * @free_node: free list through hash_next
+ * @free_node: free list through next
  * @nodes_free: nodes on it
  * @nodes_published: nodes in state PUBLISHED
  * @nr_roots: namespaces
@@ -444,6 +461,7 @@ struct kvp_backing_object {
  * @default_limits: of those who attach from now on
  * @next_client: id of the next client
  * @counters: since the pool was made
+ * @events: the log of events, NULL until somebody asks for them; see event.c
  *
  * Constant after creation: the first group, and the arrays' addresses. The
  * arrays are allocated and touched at creation. From @family on: @lock.
@@ -481,7 +499,7 @@ struct kvp_pool {
 	struct kvp_node *nodes;
 	u32 *tokens;
 	u32 *parts;
-	u32 *buckets;
+	struct kvp_bucket *buckets;
 	u32 bucket_mask;
 	u32 nr_nodes;
 	u32 free_node;
@@ -503,6 +521,7 @@ struct kvp_pool {
 	struct kvp_limits default_limits;
 	u64 next_client;
 	struct kvp_counters counters;
+	struct kvp_event_log *events;
 };
 
 /**
@@ -533,7 +552,15 @@ static inline u32 *kvp_node_tokens(const struct kvp_pool *pool, u32 index)
 
 static inline u32 *kvp_node_parts(const struct kvp_pool *pool, u32 index)
 {
+	if (!pool->parts)
+		return &pool->nodes[index].part;
 	return pool->parts + (size_t)index * pool->parts_per_node;
+}
+
+/* Ids that a node knows, PRIVATE or PUBLISHED. */
+static inline u32 kvp_node_nr_tokens(const struct kvp_pool *pool, const struct kvp_node *node)
+{
+	return node->state == KVP_NODE_PUBLISHED ? pool->index_tokens : node->nr_tokens;
 }
 
 /* Slot of an id table, @index < ids->cap. */

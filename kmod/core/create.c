@@ -175,14 +175,14 @@ static int kvp_match_some_sliced(struct kvp_call *call, struct kvp_seq *seq,
 				 struct kvp_walk *walk)
 {
 	struct kvp_pool *pool = call->pool;
-	u32 touched = walk->hashed;
+	u32 touched = walk->ready - walk->depth;
 	u32 index;
 	int err;
 
-	kvp_walk_prefetch_locked(walk);
 	while ((index = kvp_walk_next_locked(walk)) != KVP_NIL) {
 		pool->nodes[index].uses++;
 		seq->runs.at[seq->runs.nr++] = index;
+		kvp_prefetch_parts_locked(pool, index);
 	}
 	for (; seq->nr_published < walk->usable; seq->nr_published++) {
 		/* With windows many may become usable at once; their uses keep them. */
@@ -200,7 +200,7 @@ static int kvp_stand_sliced(struct kvp_call *call, struct kvp_seq *seq)
 	struct kvp_pool *pool = call->pool;
 	u64 tokens = seq->nr_published * pool->index_tokens;
 
-	kvp_seq_shrink_sliced(pool, seq, tokens, tokens);
+	kvp_seq_shrink_sliced(pool, seq, tokens);
 	seq->reserved = tokens;
 	seq->tokens = tokens;
 	seq->computed = tokens;
@@ -222,7 +222,6 @@ static int kvp_create_match(struct kvp_call *call, struct kvp_seq *seq,
 	u32 index;
 	int err;
 
-	walk->base = 0;
 	walk->hashed = 0;
 	spin_lock(&pool->lock);
 	err = kvp_seq_check_add_sliced(call);
@@ -238,7 +237,7 @@ static int kvp_create_match(struct kvp_call *call, struct kvp_seq *seq,
 		return err;
 
 	kvp_walk_init(walk, pool, index, hash, in, arg->match_limit);
-	while (!err && kvp_walk_hash(walk)) {
+	while (!err && kvp_walk_ahead(walk)) {
 		spin_lock(&pool->lock);
 		err = kvp_match_some_sliced(call, seq, walk);
 		spin_unlock(&pool->lock);
@@ -345,9 +344,7 @@ static int kvp_create(struct kvp_call *call, struct kvp_seq *seq, struct kvp_ids
 	if (err)
 		return err;
 
-	in->hashes = walk.hash;
-	in->first_hash = walk.base;
-	in->nr_hashes = walk.hashed;
+	in->walk = &walk;
 	if (match_only) {
 		in->nr = 0;
 		in->nr_extras = 0;

@@ -140,6 +140,7 @@ static int kvp_fork_sliced(struct kvp_call *call, struct kvp_fork *fork)
 		err = kvp_take_sliced(call, &fork->need, &taken);
 	if (err)
 		return err;
+	parent->owns_end = false;
 	child->root = parent->root;
 	pool->nodes[child->root].uses++;
 	child->tail = parent->tail;

@@ -24,7 +24,8 @@ static u32 kvp_ids_nr_chunks(const struct kvp_ids *ids)
  */
 static struct kvp_id_slot *kvp_ids_make_chunk(u32 cap, u32 nr)
 {
-	struct kvp_id_slot *chunk = kvcalloc(nr, sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+	struct kvp_id_slot *chunk = kvcalloc(nr, sizeof(*chunk),
+					     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	u32 i;
 
 	if (!chunk)

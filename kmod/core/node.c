@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The index: a tree of nodes under one root per namespace, a hash over
- * (parent, contents) to find a child, and the list of nodes in the order of
- * their last use. Everything here is under kvp_pool.lock, except making and
- * ending an index.
+ * The index: a tree of nodes under one root per namespace, and the list of nodes
+ * in the order of their last use; lookup.c finds a node in it. Everything here is
+ * under kvp_pool.lock, except making and ending an index.
  *
  * The list is lazy: a node stands on it from the moment its last holder lets
  * go. Reclaim, which starts at the oldest end, takes a node off when it meets
@@ -12,15 +11,6 @@
  * list at all.
  */
 #include "core.h"
-
-#ifdef KVP_TEST_BROKEN_COMPARE
-/* A test build that trusts a few bits of the hash, to prove that a wrong hit is noticed. */
-#define KVP_HASH_COMPARED	0x3ULL
-#define KVP_CONTENTS_COMPARED	0
-#else
-#define KVP_HASH_COMPARED	(~0ULL)
-#define KVP_CONTENTS_COMPARED	1
-#endif
 
 static int kvp_digests_init(struct kvp_pool *pool, u64 *bytes)
 {
@@ -45,24 +35,24 @@ static int kvp_digests_init(struct kvp_pool *pool, u64 *bytes)
  */
 int kvp_index_init(struct kvp_pool *pool, u64 *bytes)
 {
-	u64 buckets = roundup_pow_of_two(2ULL * pool->nr_nodes);
 	u32 i;
 
 	pool->nodes = kvp_arena_alloc(pool->nr_nodes, sizeof(*pool->nodes), bytes);
 	pool->tokens = kvp_arena_alloc((u64)pool->nr_nodes * pool->index_tokens,
 				       sizeof(*pool->tokens), bytes);
-	pool->parts = kvp_arena_alloc((u64)pool->nr_nodes * pool->parts_per_node + 1,
-				      sizeof(*pool->parts), bytes);
-	pool->buckets = kvp_arena_alloc(buckets, sizeof(*pool->buckets), bytes);
-	if (!pool->nodes || !pool->tokens || !pool->parts || !pool->buckets)
+	if (!pool->nodes || !pool->tokens || kvp_hash_init(pool, bytes))
 		return -ENOMEM;
+	if (pool->parts_per_node > 1) {
+		pool->parts = kvp_arena_alloc((u64)pool->nr_nodes * pool->parts_per_node,
+					      sizeof(*pool->parts), bytes);
+		if (!pool->parts)
+			return -ENOMEM;
+	}
 
 	for (i = 0; i < pool->nr_nodes; i++)
-		pool->nodes[i].hash_next = i + 1 < pool->nr_nodes ? i + 1 : KVP_NIL;
+		pool->nodes[i].next = i + 1 < pool->nr_nodes ? i + 1 : KVP_NIL;
 	pool->free_node = 0;
 	pool->nodes_free = pool->nr_nodes;
-	memset(pool->buckets, 0xff, buckets * sizeof(*pool->buckets));
-	pool->bucket_mask = buckets - 1;
 	pool->oldest = KVP_NIL;
 	pool->newest = KVP_NIL;
 	pool->dead = KVP_NIL;
@@ -80,100 +70,6 @@ void kvp_index_exit(struct kvp_pool *pool)
 	vfree(pool->parts);
 	vfree(pool->buckets);
 	vfree(pool->digests);
-}
-
-static inline u32 *kvp_bucket(struct kvp_pool *pool, u64 hash)
-{
-	return &pool->buckets[hash & pool->bucket_mask];
-}
-
-static bool kvp_contents_equal(struct kvp_pool *pool, u32 index, const u32 *tokens,
-			       const u8 *extra)
-{
-	const struct kvp_node *node = &pool->nodes[index];
-
-	if (!KVP_CONTENTS_COMPARED)
-		return true;
-	if (memcmp(kvp_node_tokens(pool, index), tokens,
-		   (size_t)pool->index_tokens * sizeof(*tokens)))
-		return false;
-	if (!extra || node->extra == KVP_NIL)
-		return !extra && node->extra == KVP_NIL;
-	return !memcmp(pool->digests[node->extra].byte, extra, KVP_DIGEST_LEN);
-}
-
-/**
- * kvp_index_child_locked - find a published node by its contents
- * @pool: the pool
- * @parent: node or root whose child it must be
- * @hash: kvp_content_hash() of what follows
- * @tokens: index_tokens ids
- * @extra: extra digest, or NULL
- *
- * The hash finds candidates; parent, tokens and digest are compared. Return:
- * index of the node, or KVP_NIL.
- */
-u32 kvp_index_child_locked(struct kvp_pool *pool, u32 parent, u64 hash,
-			   const u32 *tokens, const u8 *extra)
-{
-	u32 index;
-
-	for (index = *kvp_bucket(pool, hash); index != KVP_NIL;
-	     index = pool->nodes[index].hash_next) {
-		const struct kvp_node *node = &pool->nodes[index];
-
-		if ((node->hash ^ hash) & KVP_HASH_COMPARED || node->parent != parent ||
-		    node->state != KVP_NODE_PUBLISHED)
-			continue;
-		if (kvp_contents_equal(pool, index, tokens, extra))
-			return index;
-		pool->counters.collisions++;
-	}
-	return KVP_NIL;
-}
-
-/**
- * kvp_index_root_locked - find a namespace
- * @pool: the pool
- * @hash: kvp_space_hash() of @digest
- * @digest: its digest
- *
- * Return: index of its node, or KVP_NIL.
- */
-u32 kvp_index_root_locked(struct kvp_pool *pool, u64 hash, const u8 *digest)
-{
-	u32 index;
-
-	for (index = *kvp_bucket(pool, hash); index != KVP_NIL;
-	     index = pool->nodes[index].hash_next) {
-		const struct kvp_node *node = &pool->nodes[index];
-
-		if (node->state == KVP_NODE_ROOT && node->hash == hash &&
-		    !memcmp(pool->digests[node->extra].byte, digest, KVP_DIGEST_LEN))
-			return index;
-	}
-	return KVP_NIL;
-}
-
-static void kvp_hash_add_locked(struct kvp_pool *pool, u32 index)
-{
-	u32 *bucket = kvp_bucket(pool, pool->nodes[index].hash);
-
-	pool->nodes[index].hash_next = *bucket;
-	*bucket = index;
-}
-
-static void kvp_hash_del_locked(struct kvp_pool *pool, u32 index)
-{
-	u32 *link = kvp_bucket(pool, pool->nodes[index].hash);
-
-	while (*link != index) {
-		if (WARN_ON_ONCE(*link == KVP_NIL))
-			return;
-		link = &pool->nodes[*link].hash_next;
-	}
-	*link = pool->nodes[index].hash_next;
-	pool->nodes[index].hash_next = KVP_NIL;
 }
 
 /* @head: where a list of siblings, or of dead subtrees, begins. */
@@ -205,8 +101,9 @@ static void kvp_sibling_del_locked(struct kvp_pool *pool, u32 *head, u32 index)
  * @pool: the pool
  * @index: the node, with its contents and hash; not in the tree
  * @parent: its parent
+ * @first: hash of the first node of its run, see kvp_hash_place()
  */
-void kvp_index_insert_locked(struct kvp_pool *pool, u32 index, u32 parent)
+void kvp_index_insert_locked(struct kvp_pool *pool, u32 index, u32 parent, u64 first)
 {
 	struct kvp_node *node = &pool->nodes[index];
 
@@ -214,7 +111,7 @@ void kvp_index_insert_locked(struct kvp_pool *pool, u32 index, u32 parent)
 	node->depth = pool->nodes[parent].depth + 1;
 	node->state = KVP_NODE_PUBLISHED;
 	kvp_sibling_add_locked(pool, &pool->nodes[parent].child, index);
-	kvp_hash_add_locked(pool, index);
+	kvp_hash_add_locked(pool, index, first);
 	pool->nodes_published++;
 }
 
@@ -226,7 +123,7 @@ void kvp_index_insert_locked(struct kvp_pool *pool, u32 index, u32 parent)
 void kvp_index_insert_root_locked(struct kvp_pool *pool, u32 index)
 {
 	pool->nodes[index].state = KVP_NODE_ROOT;
-	kvp_hash_add_locked(pool, index);
+	kvp_hash_add_locked(pool, index, 0);
 	pool->nr_roots++;
 }
 
@@ -250,6 +147,16 @@ void kvp_index_unlink_locked(struct kvp_pool *pool, u32 index)
 	pool->nodes_published--;
 }
 
+/* The hash that chooses the lines of buckets of a node: that of the first of its run. */
+static u64 kvp_first_hash_locked(const struct kvp_pool *pool, u32 index)
+{
+	u32 steps = (pool->nodes[index].depth - 1) % KVP_HASH_RUN;
+
+	while (steps--)
+		index = pool->nodes[index].parent;
+	return pool->nodes[index].hash;
+}
+
 /**
  * kvp_index_relink_locked - undo kvp_index_unlink_locked()
  * @pool: the pool
@@ -260,6 +167,7 @@ void kvp_index_unlink_locked(struct kvp_pool *pool, u32 index)
 bool kvp_index_relink_locked(struct kvp_pool *pool, u32 index)
 {
 	struct kvp_node *node = &pool->nodes[index];
+	u64 first;
 
 	if (node->flags & KVP_NODE_CUT) {
 		node->state = KVP_NODE_PUBLISHED;
@@ -267,11 +175,13 @@ bool kvp_index_relink_locked(struct kvp_pool *pool, u32 index)
 		kvp_sibling_add_locked(pool, &pool->dead, index);
 		return true;
 	}
-	if (kvp_index_child_locked(pool, node->parent, node->hash, kvp_node_tokens(pool, index),
+	first = kvp_first_hash_locked(pool, index);
+	if (kvp_index_child_locked(pool, node->parent, first, node->hash,
+				   kvp_node_tokens(pool, index),
 				   node->extra == KVP_NIL ? NULL :
 				   pool->digests[node->extra].byte) != KVP_NIL)
 		return false;
-	kvp_index_insert_locked(pool, index, node->parent);
+	kvp_index_insert_locked(pool, index, node->parent, first);
 	return true;
 }
 
@@ -297,6 +207,26 @@ void kvp_index_cut_locked(struct kvp_pool *pool, u32 index)
 	pool->counters.invalidated++;
 	if (node->state == KVP_NODE_ROOT)
 		kvp_node_settle_locked(pool, index);
+}
+
+/**
+ * kvp_prefetch_parts_locked - the blocks of a node will be touched soon
+ * @pool: the pool
+ * @index: the node; its parts should be in the cache
+ *
+ * Of each family the first: the others lie beside it more often than not.
+ */
+void kvp_prefetch_parts_locked(const struct kvp_pool *pool, u32 index)
+{
+	const u32 *part = kvp_node_parts(pool, index);
+	u32 i;
+
+	for (i = 0; i < pool->nr_families; i++) {
+		const struct kvp_family *family = &pool->family[i];
+
+		if (family->parts && part[family->first_part] != KVP_NIL)
+			prefetch(&family->blocks[part[family->first_part]]);
+	}
 }
 
 /**
@@ -457,7 +387,7 @@ void kvp_node_to_free_locked(struct kvp_pool *pool, u32 index)
 	if (node->state != KVP_NODE_RESERVED && node->extra != KVP_NIL)
 		kvp_digest_to_free_locked(pool, node->extra);
 	memset(node, 0, sizeof(*node));
-	node->hash_next = pool->free_node;
+	node->next = pool->free_node;
 	pool->free_node = index;
 	pool->nodes_free++;
 }

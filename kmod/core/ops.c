@@ -336,6 +336,17 @@ static const struct kvp_op_desc kvp_ops[] = {
 				     struct kvp_client_entry, KVP_MAX_CALL_BLOCKS,
 				     KVP_ARRAY_OUT, true) },
 	},
+	[KVP_OP_EVENTS] = {
+		KVP_STRUCT("events", struct kvp_events, pending),
+		.exec = kvp_op_events,
+		.rights = KVP_RIGHT_USE,
+		.where = KVP_NEEDS_POOL,
+		.nr_arrays = 1,
+		.array = { KVP_ARRAY(struct kvp_events, events, nr_events,
+				     struct kvp_event, KVP_MAX_CALL_BLOCKS,
+				     KVP_ARRAY_OUT, true) },
+		.zero = { offsetof(struct kvp_events, reserved) },
+	},
 
 	[KVP_OP_BATCH] = {
 		KVP_STRUCT("batch", struct kvp_batch, executed),

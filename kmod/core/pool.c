@@ -7,6 +7,7 @@
 #include "core.h"
 
 #define KVP_MAX_NODES		(64U << 20)
+#define KVP_MANY_NODES		(1U << 20)	/* more only where blocks can use them */
 #define KVP_MAX_DIGESTS		(16U << 20)
 #define KVP_MIN_NODES_SPARSE	(64U << 10)	/* default without a DENSE family */
 #define KVP_MAX_POOL_METADATA	(64ULL << 30)	/* bytes; more is a mistake */
@@ -62,7 +63,9 @@ static u32 kvp_rights_of(const struct kvp_pool *pool, const struct kvp_cred *cre
 
 static bool kvp_family_valid(const struct kvp_family_desc *desc)
 {
-	if (strnlen(desc->name, KVP_FAMILY_NAME_LEN) == KVP_FAMILY_NAME_LEN || desc->reserved)
+	if (strnlen(desc->name, KVP_FAMILY_NAME_LEN) == KVP_FAMILY_NAME_LEN)
+		return false;
+	if (desc->dtype >= KVP_NR_DTYPES)
 		return false;
 	if (!desc->block_tokens || desc->block_tokens > KVP_MAX_BLOCK_TOKENS)
 		return false;
@@ -185,9 +188,12 @@ static int kvp_pool_set_index_size(struct kvp_call *call, struct kvp_pool *pool)
 	u64 nodes = arg->nodes ? arg->nodes : kvp_default_nodes(pool);
 	u64 extras = arg->extras ? arg->extras : nodes / 16 + 64;
 	u64 node_bytes, bytes;
+	u64 blocks = 0;
 	u32 i;
 
-	if (nodes >= KVP_MAX_NODES)
+	for (i = 0; i < pool->nr_families; i++)
+		blocks += pool->family[i].nr_blocks;
+	if (nodes >= KVP_MAX_NODES || nodes > max_t(u64, KVP_MANY_NODES, 4 * blocks))
 		return kvp_fail(call, -EOVERFLOW, KVP_REASON_COUNT,
 				offsetof(struct kvp_pool_create, nodes));
 	if (extras > KVP_MAX_DIGESTS)
@@ -197,7 +203,7 @@ static int kvp_pool_set_index_size(struct kvp_call *call, struct kvp_pool *pool)
 	pool->nr_digests = extras;
 
 	/* At most 4 buckets a node. None of this can overflow: each factor is bounded. */
-	node_bytes = sizeof(struct kvp_node) + 4 * sizeof(u32) +
+	node_bytes = sizeof(struct kvp_node) + 4 * sizeof(struct kvp_bucket) +
 		     sizeof(u32) * ((u64)pool->index_tokens + pool->parts_per_node);
 	bytes = nodes * node_bytes + extras * sizeof(struct kvp_digest);
 	for (i = 0; i < pool->nr_families; i++)
@@ -266,6 +272,7 @@ static void kvp_pool_free(struct kvp_pool *pool)
 	for (i = 0; i < pool->nr_accounts; i++)
 		kfree(pool->account[i]);
 	kvfree(pool->account);
+	kvp_events_exit(pool);
 	kvp_index_exit(pool);
 	for (i = 0; i < pool->nr_families; i++)
 		kvp_family_exit(&pool->family[i]);
@@ -528,7 +535,7 @@ int kvp_op_abi(struct kvp_call *call)
 {
 	struct kvp_abi *arg = call->arg;
 
-	arg->features = KVP_FEATURE_SEQ;
+	arg->features = KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS;
 	if (call->client->door->backing_take)
 		arg->features |= KVP_FEATURE_BACKING;
 	arg->slice = KVP_SLICE;

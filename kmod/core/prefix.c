@@ -5,15 +5,17 @@
  */
 #include "core.h"
 
+#define KVP_PUBLISH_AHEAD	8	/* nodes between two steps of fetching */
+
 /* ---- match ------------------------------------------------------------------- */
 
-/* Ids of the blocks of one node in the caller's table. */
-static void kvp_match_blocks_locked(struct kvp_call *call, const struct kvp_walk *walk)
+/* Ids of the blocks of the node at @depth in the caller's table. */
+static void kvp_match_blocks_locked(struct kvp_call *call, u32 index, u64 depth)
 {
 	struct kvp_prefix_match *arg = call->arg;
 	const struct kvp_family *family = &call->pool->family[arg->family];
-	const u32 *part = kvp_node_parts(call->pool, walk->node) + family->first_part;
-	u64 at = (walk->depth - 1) * family->parts;
+	const u32 *part = kvp_node_parts(call->pool, index) + family->first_part;
+	u64 at = depth * family->parts;
 	u64 *blocks = call->array[2];
 	u32 i;
 
@@ -31,6 +33,27 @@ static void kvp_pin_locked(struct kvp_pool *pool, u32 *pinned, u32 index)
 	*pinned = index;
 }
 
+/* Look up the nodes whose hashes are known. Returns the last usable of them, or KVP_NIL. */
+static u32 kvp_match_some_locked(struct kvp_call *call, struct kvp_walk *walk)
+{
+	u64 depth = walk->depth;
+	u32 passed[KVP_WALK];
+	u32 last = KVP_NIL;
+	u32 nr = 0;
+	u32 i;
+
+	while (kvp_walk_next_locked(walk) != KVP_NIL) {
+		passed[nr++] = walk->node;
+		if (walk->usable == walk->depth)
+			last = walk->node;
+		if (call->array[2])
+			kvp_prefetch_parts_locked(call->pool, walk->node);
+	}
+	for (i = 0; call->array[2] && i < nr; i++)
+		kvp_match_blocks_locked(call, passed[i], depth + i);
+	return last;
+}
+
 /*
  * Walk as far as contents go. Returns the node of the usable depth with one
  * reference, or KVP_NIL.
@@ -40,18 +63,15 @@ static u32 kvp_match_walk(struct kvp_call *call, struct kvp_walk *walk)
 	struct kvp_pool *pool = call->pool;
 	u32 usable = KVP_NIL;
 	u32 reached = KVP_NIL;
+	u32 last;
 
-	while (kvp_walk_hash(walk)) {
+	while (kvp_walk_ahead(walk)) {
 		spin_lock(&pool->lock);
-		kvp_walk_prefetch_locked(walk);
-		while (kvp_walk_next_locked(walk) != KVP_NIL) {
-			if (call->array[2])
-				kvp_match_blocks_locked(call, walk);
-			if (walk->usable == walk->depth)
-				kvp_pin_locked(pool, &usable, walk->node);
-		}
+		last = kvp_match_some_locked(call, walk);
 		/* What was reached stays while others are let in. */
 		kvp_pin_locked(pool, &reached, walk->depth ? walk->node : KVP_NIL);
+		if (last != KVP_NIL)
+			kvp_pin_locked(pool, &usable, last);
 		spin_unlock(&pool->lock);
 	}
 	spin_lock(&pool->lock);
@@ -188,30 +208,23 @@ int kvp_op_prefix_match(struct kvp_call *call)
 }
 
 /**
- * kvp_match_free_sliced - end a match: its whole prefix was used just now
+ * kvp_match_free_sliced - end a match: its prefix was used just now
  * @client: whose it is
  * @match: the match; its id ends, and its memory
  *
- * The lock is dropped and held again in the end. Allocates nothing.
+ * It is enough to tell the node in which it ends: those before it cannot be reclaimed
+ * earlier, and a reclaim that meets them before takes them off the list until then. The lock
+ * is dropped and held again in the end. Allocates nothing.
  */
 void kvp_match_free_sliced(struct kvp_client *client, struct kvp_match *match)
 {
 	struct kvp_pool *pool = client->pool;
-	u32 index = match->node;
-	u32 touched = 0;
 
 	kvp_ids_del_locked(&client->matches, match->id);
 	client->account->matches--;
-	/* Leaf first, so that a parent is the more recently used one. */
-	while (index != KVP_NIL) {
-		u32 parent = pool->nodes[index].parent;
-
-		if (parent != KVP_NIL)
-			pool->nodes[parent].refs++;
-		kvp_node_settle_locked(pool, index);
-		kvp_node_put_locked(pool, index);
-		index = parent;
-		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
+	if (match->node != KVP_NIL) {
+		kvp_node_settle_locked(pool, match->node);
+		kvp_node_put_locked(pool, match->node);
 	}
 	spin_unlock(&pool->lock);
 	kvp_client_free(client, match, sizeof(*match));
@@ -271,13 +284,18 @@ static void kvp_publish_block_locked(struct kvp_family *family, u32 index, u32 n
 	family->published++;
 }
 
+/* The hash that chooses the lines of buckets of a run of the sequence. */
+static u64 kvp_seq_first_hash(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 run)
+{
+	return pool->nodes[seq->runs.at[run - run % KVP_HASH_RUN]].hash;
+}
+
 /* The sequence's own node becomes part of the tree. */
-static void kvp_publish_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 tag)
+static void kvp_publish_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 tag, u64 now)
 {
 	u64 run = seq->nr_published;
 	u32 index = seq->runs.at[run];
 	u32 *part = kvp_node_parts(pool, index);
-	u64 now = ktime_get_coarse_ns();
 	u32 i, j;
 
 	for (i = 0; i < pool->nr_families; i++) {
@@ -290,7 +308,8 @@ static void kvp_publish_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u
 		}
 	}
 	pool->nodes[index].tag = tag;
-	kvp_index_insert_locked(pool, index, seq->tail);
+	kvp_index_insert_locked(pool, index, seq->tail, kvp_seq_first_hash(pool, seq, run));
+	kvp_event_stored_locked(pool, index);
 }
 
 /*
@@ -325,11 +344,10 @@ static bool kvp_can_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32
  * Take the blocks of node @index, whose contents are equal, and give back the sequence's
  * own. A window block that the node has lost is given to it, unless others hold it too.
  */
-static void kvp_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 index)
+static void kvp_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 index, u64 now)
 {
 	u64 run = seq->nr_published;
 	u32 *part = kvp_node_parts(pool, index);
-	u64 now = ktime_get_coarse_ns();
 	u32 i, j;
 
 	for (i = 0; i < pool->nr_families; i++) {
@@ -357,8 +375,38 @@ static void kvp_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 ind
 	seq->runs.at[run] = index;
 }
 
+/*
+ * What the nodes further on will need is fetched while this one is published: first the nodes
+ * and their blocks, then, where their hashes say, their buckets.
+ */
+static void kvp_publish_prefetch_locked(struct kvp_pool *pool, const struct kvp_seq *seq,
+					u64 nodes)
+{
+	u64 run = seq->nr_published + KVP_PUBLISH_AHEAD;
+	u32 i;
+
+	if (run < nodes)
+		kvp_hash_prefetch_add_locked(pool, kvp_seq_first_hash(pool, seq, run), run + 1,
+					     pool->nodes[seq->runs.at[run]].hash);
+	run += KVP_PUBLISH_AHEAD;
+	if (run < nodes && !(run % KVP_HASH_RUN))
+		kvp_hash_prefetch(pool, pool->nodes[seq->runs.at[run]].hash);
+	run += KVP_PUBLISH_AHEAD;
+	if (run >= nodes)
+		return;
+	prefetch(&pool->nodes[seq->runs.at[run]]);
+	prefetch(kvp_node_parts(pool, seq->runs.at[run]));
+	for (i = 0; i < pool->nr_families; i++) {
+		const struct kvp_family *family = &pool->family[i];
+		u32 index = family->parts ? seq->table[i].at[run * family->parts] : KVP_NIL;
+
+		if (index != KVP_NIL)
+			prefetch(&family->blocks[index]);
+	}
+}
+
 /* One more node of the sequence is published. */
-static void kvp_publish_next_locked(struct kvp_call *call, struct kvp_seq *seq)
+static void kvp_publish_next_locked(struct kvp_call *call, struct kvp_seq *seq, u64 now)
 {
 	struct kvp_prefix_publish *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
@@ -368,12 +416,13 @@ static void kvp_publish_next_locked(struct kvp_call *call, struct kvp_seq *seq)
 
 	/* A fork that shares the node may have been faster. */
 	if (node->state != KVP_NODE_PUBLISHED)
-		next = kvp_index_child_locked(pool, seq->tail, node->hash,
-					      kvp_node_tokens(pool, own),
+		next = kvp_index_child_locked(pool, seq->tail,
+					      kvp_seq_first_hash(pool, seq, seq->nr_published),
+					      node->hash, kvp_node_tokens(pool, own),
 					      node->extra == KVP_NIL ? NULL :
 					      pool->digests[node->extra].byte);
 	if (next == KVP_NIL) {
-		kvp_publish_own_locked(pool, seq, arg->tag);
+		kvp_publish_own_locked(pool, seq, arg->tag, now);
 		next = own;
 		arg->nr_new++;
 		pool->counters.published_nodes++;
@@ -382,7 +431,7 @@ static void kvp_publish_next_locked(struct kvp_call *call, struct kvp_seq *seq)
 		pool->counters.shared_nodes++;
 		if (next != own && !(arg->head.flags & KVP_PUBLISH_KEEP) &&
 		    kvp_can_adopt_locked(pool, seq, next))
-			kvp_adopt_locked(pool, seq, next);
+			kvp_adopt_locked(pool, seq, next, now);
 	}
 	kvp_pin_locked(pool, &seq->tail, next);
 	seq->nr_published++;
@@ -399,6 +448,7 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 	struct kvp_prefix_publish *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
 	struct kvp_seq *seq;
+	u64 now = ktime_get_coarse_ns();
 	u32 touched = 0;
 	u64 nodes;
 	int err = 0;
@@ -416,7 +466,8 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 	if (seq->nr_published < nodes && pool->nodes[seq->root].flags & KVP_NODE_CUT)
 		err = kvp_fail(call, -ESTALE, KVP_REASON_INVALIDATED, 0);
 	while (!err && seq->nr_published < nodes) {
-		kvp_publish_next_locked(call, seq);
+		kvp_publish_prefetch_locked(pool, seq, nodes);
+		kvp_publish_next_locked(call, seq, now);
 		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
 	}
 	spin_unlock(&pool->lock);
@@ -438,7 +489,7 @@ static u32 kvp_invalidate_find(struct kvp_call *call, const struct kvp_ids_in *i
 
 	if (!kvp_match_begin(call, &walk, arg->space, in, &root))
 		return KVP_NIL;
-	while (kvp_walk_hash(&walk)) {
+	while (kvp_walk_ahead(&walk)) {
 		spin_lock(&pool->lock);
 		while (kvp_walk_next_locked(&walk) != KVP_NIL)
 			;
@@ -453,12 +504,14 @@ static u32 kvp_invalidate_find(struct kvp_call *call, const struct kvp_ids_in *i
 	return pinned;
 }
 
-static void kvp_cut_locked(struct kvp_call *call, u32 index)
+/* @index: a published node, or a root that is still in the hash; reclaim is kept away. */
+static void kvp_cut_sliced(struct kvp_call *call, u32 index)
 {
 	struct kvp_prefix_invalidate *arg = call->arg;
 
 	if (call->pool->nodes[index].flags & KVP_NODE_CUT)
 		return;
+	kvp_event_cut_sliced(call->pool, index);
 	kvp_index_cut_locked(call->pool, index);
 	arg->nr_subtrees++;
 }
@@ -472,7 +525,7 @@ static int kvp_invalidate_space(struct kvp_call *call)
 	spin_lock(&pool->lock);
 	root = kvp_index_root_locked(pool, kvp_space_hash(pool, arg->space), arg->space);
 	if (root != KVP_NIL)
-		kvp_cut_locked(call, root);
+		kvp_cut_sliced(call, root);
 	spin_unlock(&pool->lock);
 	return 0;
 }
@@ -499,7 +552,7 @@ static int kvp_invalidate_prefix(struct kvp_call *call)
 	if (node == KVP_NIL)
 		return 0;
 	spin_lock(&pool->lock);
-	kvp_cut_locked(call, node);
+	kvp_cut_sliced(call, node);
 	kvp_node_put_locked(pool, node);
 	spin_unlock(&pool->lock);
 	return 0;
@@ -520,7 +573,7 @@ static int kvp_invalidate_tag(struct kvp_call *call)
 		const struct kvp_node *node = &pool->nodes[i];
 
 		if (node->state == KVP_NODE_PUBLISHED && node->tag == arg->tag)
-			kvp_cut_locked(call, i);
+			kvp_cut_sliced(call, i);
 		kvp_slice_step(pool, &touched, 1);
 	}
 	spin_unlock(&pool->lock);

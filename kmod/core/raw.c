@@ -397,6 +397,7 @@ static int kvp_ref_seq(struct kvp_call *call, const u64 *ids, u32 nr, u32 family
 		return PTR_ERR(seq);
 	table = &seq->table[family];
 	left = table->nr - min(arg->first, table->nr);
+	seq->owns_end = false;
 
 	spin_lock(&pool->lock);
 	for (i = 0; i < nr; i++) {

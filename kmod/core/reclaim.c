@@ -13,10 +13,12 @@
 
 /* Dead subtrees that are tried before the living are asked. */
 #define KVP_DEAD_TRIES	4
+/* Victims of KVP_OP_PREFIX_RECLAIM that end together. */
+#define KVP_RECLAIM_AT_ONCE	64
 
 /**
  * struct kvp_haul - victims of one reclaim
- * @last: the last one taken; the others follow through hash_next
+ * @last: the last one taken; the others follow through next
  * @nodes: how many
  * @roots: namespaces that end with them
  * @digests: extra digests among them
@@ -85,6 +87,22 @@ static u32 kvp_next_dead_locked(struct kvp_pool *pool, struct kvp_haul *haul)
 	return leaf;
 }
 
+/* The victims after this one are fetched, as far as they can be known, while it is dealt with. */
+static void kvp_prefetch_victims_locked(struct kvp_pool *pool)
+{
+	u32 next = pool->oldest;
+	u32 index;
+
+	if (next == KVP_NIL)
+		return;
+	kvp_prefetch_parts_locked(pool, next);
+	index = pool->nodes[next].newer;
+	if (index != KVP_NIL) {
+		prefetch(&pool->nodes[index]);
+		prefetch(kvp_node_parts(pool, index));
+	}
+}
+
 /* The next victim, off the lru list, or KVP_NIL. */
 static u32 kvp_next_victim_sliced(struct kvp_pool *pool, struct kvp_haul *haul)
 {
@@ -98,6 +116,7 @@ static u32 kvp_next_victim_sliced(struct kvp_pool *pool, struct kvp_haul *haul)
 		index = pool->oldest;
 		/* One that cannot go now comes back by itself: see node.c. */
 		kvp_lru_del_locked(pool, index);
+		kvp_prefetch_victims_locked(pool);
 		if (kvp_node_reclaimable_locked(pool, index))
 			return index;
 		kvp_slice_step(pool, &haul->touched, 1 + pool->parts_per_node);
@@ -148,7 +167,8 @@ static void kvp_haul_add_locked(struct kvp_pool *pool, struct kvp_haul *haul, u3
 	u32 i, j;
 
 	kvp_victim_unlink_locked(pool, haul, index);
-	node->hash_next = haul->last;
+	kvp_event_unlinked_locked(pool, index);
+	node->next = haul->last;
 	haul->last = index;
 	haul->nodes++;
 	haul->digests += node->extra != KVP_NIL;
@@ -166,8 +186,8 @@ static u32 kvp_haul_pop_locked(struct kvp_pool *pool, struct kvp_haul *haul)
 {
 	u32 index = haul->last;
 
-	haul->last = pool->nodes[index].hash_next;
-	pool->nodes[index].hash_next = KVP_NIL;
+	haul->last = pool->nodes[index].next;
+	pool->nodes[index].next = KVP_NIL;
 	return index;
 }
 
@@ -215,7 +235,7 @@ static void kvp_victim_end_locked(struct kvp_pool *pool, u32 index, u32 slot,
 		if (node->extra != KVP_NIL)
 			kvp_digest_to_free_locked(pool, node->extra);
 		node->state = KVP_NODE_RESERVED;
-		node->hash_next = taken->nodes;
+		node->next = taken->nodes;
 		taken->nodes = index;
 		taken->nr_nodes++;
 	} else {
@@ -226,6 +246,7 @@ static void kvp_victim_end_locked(struct kvp_pool *pool, u32 index, u32 slot,
 static void kvp_haul_end_sliced(struct kvp_pool *pool, struct kvp_haul *haul, u32 slot,
 				const struct kvp_need *need, struct kvp_taken *taken)
 {
+	kvp_event_removed_sliced(pool, haul->last, &haul->touched);
 	while (haul->last != KVP_NIL) {
 		kvp_victim_end_locked(pool, kvp_haul_pop_locked(pool, haul), slot, need, taken);
 		kvp_slice_step(pool, &haul->touched, 1 + pool->parts_per_node);
@@ -247,6 +268,7 @@ static bool kvp_victim_restore_locked(struct kvp_pool *pool, u32 index)
 	/* One that was cut off has its reference on the parent again. */
 	if (pool->nodes[index].flags & KVP_NODE_CUT)
 		pool->nodes[parent].refs++;
+	kvp_event_relinked_locked(pool, index);
 	kvp_victim_unpin_locked(pool, index);
 	kvp_lru_add_oldest_locked(pool, index);
 	return true;
@@ -263,7 +285,7 @@ static void kvp_haul_restore_sliced(struct kvp_pool *pool, struct kvp_haul *haul
 		u32 index = kvp_haul_pop_locked(pool, haul);
 
 		if (!kvp_victim_restore_locked(pool, index)) {
-			pool->nodes[index].hash_next = lost.last;
+			pool->nodes[index].next = lost.last;
 			lost.last = index;
 		}
 		kvp_slice_step(pool, &haul->touched, 1 + pool->parts_per_node);
@@ -378,6 +400,9 @@ int kvp_op_prefix_reclaim(struct kvp_call *call)
 		if (index == KVP_NIL)
 			break;
 		kvp_haul_add_locked(pool, &haul, index);
+		/* This cannot fail: what is in the cache need not wait for the rest. */
+		if (!(haul.nodes % KVP_RECLAIM_AT_ONCE))
+			kvp_haul_end_sliced(pool, &haul, KVP_NIL, &nothing, &none);
 		kvp_slice_step(pool, &haul.touched, 1 + pool->parts_per_node);
 	}
 	arg->nodes = haul.nodes;

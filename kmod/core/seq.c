@@ -9,6 +9,8 @@
  */
 #include "core.h"
 
+#define KVP_SHRINK_AHEAD	16	/* nodes that are fetched before they are given back */
+
 /**
  * kvp_seq_size - bytes of a sequence without its tables
  * @pool: the pool
@@ -237,39 +239,117 @@ static void kvp_seq_drop_run_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 		kvp_node_undo_use_locked(pool, index);
 }
 
+/* What giving back node @run, and its first block of each family, will touch is fetched. */
+static void kvp_seq_prefetch_locked(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 run)
+{
+	u32 i, index;
+
+	if (run < seq->runs.nr)
+		prefetch(&pool->nodes[seq->runs.at[run]]);
+	for (i = 0; i < pool->nr_families; i++) {
+		u64 slot = run * pool->family[i].parts;
+
+		index = slot < seq->table[i].nr ? seq->table[i].at[slot] : KVP_NIL;
+		if (index != KVP_NIL)
+			prefetch(&pool->family[i].blocks[index]);
+	}
+}
+
+/* Whether a node of the sequence, or slots without ids, are nobody else's. */
+static bool kvp_seq_owns_locked(struct kvp_pool *pool, const struct kvp_seq *seq, u64 run)
+{
+	const struct kvp_node *node;
+
+	if (run >= seq->runs.nr)
+		return true;
+	node = &pool->nodes[seq->runs.at[run]];
+	return node->state == KVP_NODE_PRIVATE && node->uses == 1;
+}
+
+/*
+ * Give back what is nobody else's before slot and run @end, in nodes, but not before @least.
+ * Nobody sees in which order. Returns the node before which the rest is.
+ */
+static u64 kvp_seq_drop_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u64 end, u64 least)
+{
+	u64 first = end;
+	u32 i;
+
+	while (first > least) {
+		if (first > KVP_SHRINK_AHEAD)
+			kvp_seq_prefetch_locked(pool, seq, first - 1 - KVP_SHRINK_AHEAD);
+		if (!kvp_seq_owns_locked(pool, seq, first - 1))
+			break;
+		first--;
+	}
+	if (first == end)
+		return end;
+	for (i = 0; i < pool->nr_families; i++) {
+		struct kvp_family *family = &pool->family[i];
+		struct kvp_vec *table = &seq->table[i];
+		u64 keep = min_t(u64, first * family->parts, table->nr);
+
+		if (family->desc.kind == KVP_FAMILY_STATE)
+			continue;
+		kvp_blocks_drop_locked(pool, family, &table->at[keep], table->nr - keep, seq->id);
+		seq->client->account->slots -= table->nr - keep;
+		table->nr = keep;
+	}
+	while (seq->runs.nr > first)
+		kvp_node_to_free_locked(pool, seq->runs.at[--seq->runs.nr]);
+	return first;
+}
+
+/* Give back the last node's blocks from @tokens on, and the node if it begins there. */
+static void kvp_seq_drop_last_locked(struct kvp_pool *pool, struct kvp_seq *seq, u64 node,
+				     u64 tokens)
+{
+	u64 keep;
+	u32 i;
+
+	for (i = 0; i < pool->nr_families; i++) {
+		struct kvp_family *family = &pool->family[i];
+
+		if (family->desc.kind == KVP_FAMILY_STATE)
+			continue;
+		keep = max(kvp_blocks_for(family, tokens), (node - 1) * family->parts);
+		while (seq->table[i].nr > keep)
+			kvp_seq_pop_locked(pool, seq, i);
+	}
+	if (seq->runs.nr == node && node > kvp_nodes_for(pool, tokens))
+		kvp_seq_drop_run_locked(pool, seq);
+}
+
 /**
  * kvp_seq_shrink_sliced - give back the end of the tables
  * @pool: the pool
  * @seq: the sequence
- * @reserved: slots to keep
- * @tokens: ids to keep
+ * @tokens: slots and ids to keep
  *
  * From the tail to the head, so that of nodes used equally long ago the leaf is the
  * older one. State slots stay. The lengths are the caller's to set.
  */
-void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 reserved, u64 tokens)
+void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 tokens)
 {
-	u64 keep_nodes = kvp_nodes_for(pool, tokens);
-	u64 least = min(keep_nodes, reserved / pool->index_tokens);
+	u32 step = 1 + pool->parts_per_node;
 	/* Without blocks by the token, there are only the ids. */
 	u64 node = pool->parts_per_node ? kvp_nodes_for(pool, seq->reserved) : seq->runs.nr;
+	u64 least = kvp_nodes_for(pool, tokens);
 	u32 touched = 0;
-	u64 keep;
-	u32 i;
+	u64 first, most;
 
-	for (; node > least; node--) {
-		for (i = 0; i < pool->nr_families; i++) {
-			struct kvp_family *family = &pool->family[i];
-
-			if (family->desc.kind == KVP_FAMILY_STATE)
-				continue;
-			keep = max(kvp_blocks_for(family, reserved), (node - 1) * family->parts);
-			while (seq->table[i].nr > keep)
-				kvp_seq_pop_locked(pool, seq, i);
+	while (node > tokens / pool->index_tokens) {
+		most = max((KVP_SLICE - touched) / step, 1U);
+		first = kvp_seq_drop_own_locked(pool, seq, node,
+						max(least, node - min(node, most)));
+		if (first == node) {
+			if (node > KVP_SHRINK_AHEAD)
+				kvp_seq_prefetch_locked(pool, seq, node - 1 - KVP_SHRINK_AHEAD);
+			first--;
+			kvp_seq_drop_last_locked(pool, seq, node, tokens);
 		}
-		if (seq->runs.nr == node && node > keep_nodes)
-			kvp_seq_drop_run_locked(pool, seq);
-		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
+		kvp_slice_step(pool, &touched, (node - first) * step);
+		node = first;
 	}
 }
 
@@ -336,7 +416,7 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 	kvp_seq_drop_pending_locked(pool, seq);
 	if (seq->tail != KVP_NIL)
 		kvp_node_put_locked(pool, seq->tail);
-	kvp_seq_shrink_sliced(pool, seq, 0, 0);
+	kvp_seq_shrink_sliced(pool, seq, 0);
 	for (i = 0; i < pool->nr_families; i++)
 		while (seq->table[i].nr)
 			kvp_seq_pop_locked(pool, seq, i);
@@ -528,8 +608,9 @@ int kvp_op_seq_truncate(struct kvp_call *call)
 		spin_lock(&pool->lock);
 		kvp_seq_set_tail_sliced(pool, seq, min(seq->nr_published,
 						       arg->tokens / pool->index_tokens));
-		kvp_seq_shrink_sliced(pool, seq, arg->tokens, arg->tokens);
+		kvp_seq_shrink_sliced(pool, seq, arg->tokens);
 		seq->tokens = arg->tokens;
+		seq->owns_end = false;
 		seq->reserved = arg->tokens;
 		seq->computed = min(seq->computed, arg->tokens);
 		kvp_forget_tokens_locked(pool, seq);

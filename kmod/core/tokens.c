@@ -66,10 +66,15 @@ void kvp_seq_grow_sliced(struct kvp_pool *pool, struct kvp_seq *seq, struct kvp_
 	for (i = 0; i < pool->nr_families; i++) {
 		struct kvp_family *family = &pool->family[i];
 		u64 slots = kvp_blocks_for(family, reserved);
+		struct kvp_vec *table = &seq->table[i];
 
-		while (seq->table[i].nr < slots) {
-			kvp_seq_push_locked(seq, i, kvp_taken_block_locked(family, taken, now));
-			kvp_slice_step(pool, &touched, 1);
+		while (table->nr < slots) {
+			u64 nr = min_t(u64, slots - table->nr, KVP_SLICE - touched);
+
+			kvp_taken_blocks_locked(family, taken, now, &table->at[table->nr], nr);
+			table->nr += nr;
+			seq->client->account->slots += nr;
+			kvp_slice_step(pool, &touched, nr);
 		}
 	}
 	while (seq->runs.nr < nodes) {
@@ -100,16 +105,15 @@ void kvp_seq_attach_extras_sliced(struct kvp_pool *pool, struct kvp_seq *seq,
 	}
 }
 
-static u64 kvp_hash_run(struct kvp_pool *pool, struct kvp_seq *seq, u64 run,
-			const struct kvp_ids_in *in)
+/* The hash of a node that is full now; @parent: of the one before it. */
+static u64 kvp_hash_run(const struct kvp_pool *pool, u32 index, u64 parent, u64 run,
+			const struct kvp_walk *walk)
 {
-	u32 index = seq->runs.at[run];
 	u32 extra = pool->nodes[index].extra;
-	u32 parent = run ? seq->runs.at[run - 1] : seq->root;
 
-	if (run - in->first_hash < in->nr_hashes)
-		return in->hashes[run - in->first_hash];
-	return kvp_content_hash(pool, pool->nodes[parent].hash, kvp_node_tokens(pool, index),
+	if (walk && run < walk->hashed && run + KVP_WALK_HASHES >= walk->hashed)
+		return kvp_walk_hash_of(walk, run);
+	return kvp_content_hash(pool, parent, kvp_node_tokens(pool, index),
 				extra == KVP_NIL ? NULL : pool->digests[extra].byte);
 }
 
@@ -126,6 +130,7 @@ void kvp_seq_fill(struct kvp_pool *pool, struct kvp_seq *seq, const struct kvp_i
 	u32 left = in->nr;
 	u64 run = seq->tokens / size;
 	u32 at = seq->tokens % size;
+	u64 hash = pool->nodes[run ? seq->runs.at[run - 1] : seq->root].hash;
 
 	for (; left; run++, at = 0) {
 		u32 index = seq->runs.at[run];
@@ -133,8 +138,10 @@ void kvp_seq_fill(struct kvp_pool *pool, struct kvp_seq *seq, const struct kvp_i
 
 		memcpy(kvp_node_tokens(pool, index) + at, tokens, nr * sizeof(*tokens));
 		pool->nodes[index].nr_tokens = at + nr;
-		if (at + nr == size)
-			pool->nodes[index].hash = kvp_hash_run(pool, seq, run, in);
+		if (at + nr == size) {
+			hash = kvp_hash_run(pool, index, hash, run, in->walk);
+			pool->nodes[index].hash = hash;
+		}
 		tokens += nr;
 		left -= nr;
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The way from a root along the contents of a prompt. The hashes depend on
- * contents only, so some are computed ahead, without the lock, and what the
- * lookups will read is prefetched before the first of them.
+ * contents only, so they are computed ahead, without the lock, and memory is at
+ * work meanwhile: while the nodes of the lookups after next are hashed, those of
+ * the next lookups are fetched.
  */
 #include "core.h"
 
@@ -30,7 +31,7 @@ void kvp_walk_init(struct kvp_walk *walk, struct kvp_pool *pool, u32 root, u64 r
 	memset(walk->missing, 0, sizeof(walk->missing));
 	walk->last_hash = root_hash;
 	walk->hashed_extra = 0;
-	walk->base = 0;
+	walk->ready = 0;
 	walk->hashed = 0;
 }
 
@@ -42,52 +43,48 @@ static const u8 *kvp_walk_extra(const struct kvp_ids_in *in, u64 depth, u32 *at)
 	return NULL;
 }
 
+/* Hash the next node, and have its buckets fetched. */
+static void kvp_walk_hash(struct kvp_walk *walk)
+{
+	u64 node = walk->hashed++;
+
+	walk->last_hash = kvp_content_hash(walk->pool, walk->last_hash,
+					   walk->in->tokens + node * walk->pool->index_tokens,
+					   kvp_walk_extra(walk->in, node, &walk->hashed_extra));
+	walk->hash[node % KVP_WALK_HASHES] = walk->last_hash;
+	if (!(node % KVP_HASH_RUN))
+		kvp_hash_prefetch(walk->pool, walk->last_hash);
+}
+
 /**
- * kvp_walk_hash - compute the hashes of the nodes to look up next
+ * kvp_walk_ahead - compute the hashes of the nodes to look up next
  * @walk: the walk
  *
  * Return: whether there are any: not at the end, and not after a miss.
  */
-bool kvp_walk_hash(struct kvp_walk *walk)
+bool kvp_walk_ahead(struct kvp_walk *walk)
 {
 	struct kvp_pool *pool = walk->pool;
-	u32 most = min_t(u32, KVP_WALK, KVP_SLICE / (1 + pool->parts_per_node));
-	u32 i;
+	u32 most = max(min_t(u32, KVP_WALK, KVP_SLICE / (1 + pool->parts_per_node)), 1U);
+	u64 node = walk->ready;
+	u64 end;
 
-	if (walk->depth < walk->base + walk->hashed || walk->depth == walk->nr_nodes)
+	/* So that the hash of the first node of a run is still there when its last is looked up. */
+	if (most > KVP_HASH_RUN)
+		most -= most % KVP_HASH_RUN;
+	if (walk->depth < walk->ready || walk->depth == walk->nr_nodes)
 		return false;
-	walk->base = walk->depth;
-	walk->hashed = min_t(u64, max(most, 1U), walk->nr_nodes - walk->depth);
-	for (i = 0; i < walk->hashed; i++) {
-		u64 node = walk->base + i;
-
-		walk->last_hash = kvp_content_hash(pool, walk->last_hash,
-						   walk->in->tokens + node * pool->index_tokens,
-						   kvp_walk_extra(walk->in, node,
-								  &walk->hashed_extra));
-		walk->hash[i] = walk->last_hash;
-		prefetch(&pool->buckets[walk->last_hash & pool->bucket_mask]);
+	walk->ready = min(walk->ready + most, walk->nr_nodes);
+	while (walk->hashed < walk->ready)
+		kvp_walk_hash(walk);
+	end = min(walk->ready + most, walk->nr_nodes);
+	for (; node < walk->ready; node++) {
+		kvp_hash_prefetch_node(pool, kvp_walk_first_of(walk, node), node + 1,
+				       kvp_walk_hash_of(walk, node));
+		if (walk->hashed < end)
+			kvp_walk_hash(walk);
 	}
 	return true;
-}
-
-/**
- * kvp_walk_prefetch_locked - fetch what the lookups of the hashed nodes will read
- * @walk: the walk
- */
-void kvp_walk_prefetch_locked(const struct kvp_walk *walk)
-{
-	const struct kvp_pool *pool = walk->pool;
-	u32 i, index;
-
-	for (i = 0; i < walk->hashed; i++) {
-		index = pool->buckets[walk->hash[i] & pool->bucket_mask];
-		if (index == KVP_NIL)
-			return;
-		prefetch(&pool->nodes[index]);
-		prefetch(kvp_node_tokens(pool, index));
-		prefetch(kvp_node_parts(pool, index));
-	}
 }
 
 /* Whether every family could go on after the nodes passed so far. */
@@ -129,10 +126,11 @@ u32 kvp_walk_next_locked(struct kvp_walk *walk)
 	const u8 *digest;
 	u32 index;
 
-	if (walk->depth == walk->base + walk->hashed)
+	if (walk->depth == walk->ready)
 		return KVP_NIL;
 	digest = kvp_walk_extra(walk->in, walk->depth, &extra);
-	index = kvp_index_child_locked(pool, walk->node, walk->hash[walk->depth - walk->base],
+	index = kvp_index_child_locked(pool, walk->node, kvp_walk_first_of(walk, walk->depth),
+				       kvp_walk_hash_of(walk, walk->depth),
 				       walk->in->tokens + walk->depth * pool->index_tokens,
 				       digest);
 	if (index == KVP_NIL)

@@ -182,41 +182,78 @@ static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp
 	return KVP_WHY_RETIRED;
 }
 
-/*
- * The namespace of a node: up to its root. A path is as long as a sequence, so
- * the lock may be let go on the way.
+/**
+ * struct kvp_dump - a dump on its way
+ * @touched: blocks touched in this hold of the lock; 0: it is a new one
+ * @node: the published node dumped last in this hold of the lock, or KVP_NIL: a path that leads
+ *        to it need not be followed again, and the next block is more often than not of its child
+ * @space: its namespace
+ * @cut: it was invalidated
  */
-static void kvp_dump_space_sliced(struct kvp_pool *pool, u32 index, u8 *space, u32 *touched)
+struct kvp_dump {
+	u32 touched;
+	u32 node;
+	u8 space[KVP_DIGEST_LEN];
+	bool cut;
+};
+
+/*
+ * The namespace of a node, and whether it was invalidated: up to its root, or to what is known.
+ * A path is as long as a sequence, so the lock may be let go on the way.
+ */
+static void kvp_dump_path_sliced(struct kvp_pool *pool, u32 index, struct kvp_dump *dump)
 {
-	/* A pin on a root may be all that keeps it, so the step is before the last. */
-	while (pool->nodes[index].state != KVP_NODE_ROOT) {
-		kvp_slice_step_pinned(pool, touched, 1, index);
-		index = pool->nodes[index].parent;
+	bool cut = pool->nodes[index].flags & KVP_NODE_CUT;
+	u32 at = index;
+
+	/* So the whole path stays meanwhile. */
+	pool->nodes[index].refs++;
+	while (at != dump->node && pool->nodes[at].state != KVP_NODE_ROOT) {
+		kvp_slice_step(pool, &dump->touched, 1);
+		if (!dump->touched)
+			dump->node = KVP_NIL;
+		at = pool->nodes[at].parent;
+		cut |= !!(pool->nodes[at].flags & KVP_NODE_CUT);
 	}
-	memcpy(space, pool->digests[pool->nodes[index].extra].byte, KVP_DIGEST_LEN);
+	if (at == dump->node)
+		cut |= dump->cut;
+	else
+		memcpy(dump->space, pool->digests[pool->nodes[at].extra].byte, KVP_DIGEST_LEN);
+	dump->cut = cut;
+	dump->node = index;
+	kvp_node_put_locked(pool, index);
 }
 
 static void kvp_dump_node_sliced(struct kvp_pool *pool, const struct kvp_family *family,
-				 u32 index, struct kvp_block_entry *entry, u32 *touched)
+				 u32 index, struct kvp_block_entry *entry,
+				 struct kvp_dump *dump)
 {
 	const struct kvp_node *node = &pool->nodes[index];
-	const u32 *part;
+	const u32 *part = kvp_node_parts(pool, index) + family->first_part;
 
 	entry->node = index;
 	entry->depth = node->depth;
 	entry->tag = node->tag;
+	while (entry->part + 1 < family->parts &&
+	       kvp_block_id(family, part[entry->part]) != entry->block)
+		entry->part++;
 	if (node->depth > 1) {
 		part = kvp_node_parts(pool, node->parent) + family->first_part;
 		entry->parent = kvp_block_id(family, *part);
 	}
 	/* A victim hangs on nothing that would keep its path. */
-	if (node->state == KVP_NODE_PUBLISHED)
-		kvp_dump_space_sliced(pool, index, entry->space, touched);
+	if (node->state == KVP_NODE_PUBLISHED) {
+		kvp_dump_path_sliced(pool, index, dump);
+		memcpy(entry->space, dump->space, KVP_DIGEST_LEN);
+		entry->flags |= dump->cut ? KVP_ENTRY_INVALIDATED : 0;
+	} else if (pool->events) {
+		kvp_log_victim_space_locked(pool, index, entry->space);
+	}
 }
 
 static void kvp_dump_block_sliced(struct kvp_call *call, const struct kvp_family *family,
 				  u32 index, struct kvp_block_entry *entry, u64 now,
-				  u32 *touched)
+				  struct kvp_dump *dump)
 {
 	const struct kvp_block *block = &family->blocks[index];
 	struct kvp_pool *pool = call->pool;
@@ -235,7 +272,7 @@ static void kvp_dump_block_sliced(struct kvp_call *call, const struct kvp_family
 		entry->age_ns = now - min(now, block->stamp);
 	entry->count = block->count;
 	if (block->node != KVP_NIL)
-		kvp_dump_node_sliced(pool, family, block->node, entry, touched);
+		kvp_dump_node_sliced(pool, family, block->node, entry, dump);
 }
 
 /**
@@ -250,8 +287,8 @@ int kvp_op_block_dump(struct kvp_call *call)
 	struct kvp_block_dump *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
 	const struct kvp_family *family;
+	struct kvp_dump dump = { .node = KVP_NIL };
 	u64 now = ktime_get_ns();
-	u32 touched = 0;
 	u64 first, nr, i;
 	u32 touches;
 
@@ -263,10 +300,12 @@ int kvp_op_block_dump(struct kvp_call *call)
 
 	spin_lock(&pool->lock);
 	for (i = 0; i < nr; i++) {
-		kvp_dump_block_sliced(call, family, first + i, &entries[i], now, &touched);
+		kvp_dump_block_sliced(call, family, first + i, &entries[i], now, &dump);
 		/* Why it is idle depends on all blocks of its node. */
 		touches = entries[i].state == KVP_BLOCK_IDLE ? 1 + pool->parts_per_node : 1;
-		kvp_slice_step(pool, &touched, touches);
+		kvp_slice_step(pool, &dump.touched, touches);
+		if (!dump.touched)
+			dump.node = KVP_NIL;
 	}
 	spin_unlock(&pool->lock);
 	arg->nr_entries = nr;

@@ -6,15 +6,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 
 #include <linux/bug.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 int kvp_shim_fail_alloc;
+void (*kvp_shim_on_resched)(void);
 
 void kvp_shim_warn(const char *file, int line, const char *what)
 {
@@ -22,6 +27,17 @@ void kvp_shim_warn(const char *file, int line, const char *what)
 #ifdef KVP_SHIM_ABORT_ON_WARN
 	abort();
 #endif
+}
+
+void *kvp_shim_alloc_huge(size_t size)
+{
+	void *mem;
+
+	if (posix_memalign(&mem, KVP_SHIM_HUGE_PAGE, size))
+		return NULL;
+	/* A system without huge pages for this has others. */
+	madvise(mem, size, MADV_HUGEPAGE);
+	return memset(mem, 0, size);
 }
 
 void get_random_bytes(void *buf, size_t len)

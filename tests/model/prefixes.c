@@ -76,17 +76,12 @@ void model_match(struct model *m, u32 client, bool hold, const struct model_text
 	m->node[(*match)->node].refs++;
 }
 
-/* All that it led along was used just now, a parent after its child. */
+/* The node in which it ends was used just now; those before it go after it in any case. */
 void model_release(struct model *m, struct model_match *match)
 {
-	int node = match->node;
-	int at;
-
-	for (at = node; at != NONE; at = m->node[at].parent) {
-		if (m->node[at].kind == MODEL_PUBLISHED)
-			model_node_settle(m, at);
-	}
-	model_node_unref(m, node);
+	if (m->node[match->node].kind == MODEL_PUBLISHED)
+		model_node_settle(m, match->node);
+	model_node_unref(m, match->node);
 	match->live = false;
 }
 

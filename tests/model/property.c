@@ -17,6 +17,7 @@
 
 #define EPISODE_OPS	4000
 #define AUDIT_OPS	200
+#define MIRROR_OPS	10
 
 struct property_at property_at;
 
@@ -89,6 +90,8 @@ static void begin(struct run *r, const struct shape *shape, u64 random)
 	r->watcher = kvpt_open(&r->env, KVPT_OWNER);
 	if (kvpt_do(r->watcher, KVP_OP_POOL_CREATE, &arg))
 		model_bug("create: reason %u", arg.head.reason);
+	if (property_at.episode % 2)
+		kvpt_mirror_init(&r->mirror, r->watcher, 0);
 	model_init(&r->model, shape->families, shape->nr, shape->index_tokens, arg.nodes,
 		   arg.extras);
 	for (f = 0; f < MODEL_FAMILIES; f++)
@@ -97,6 +100,19 @@ static void begin(struct run *r, const struct shape *shape, u64 random)
 	property_join(r, 0);
 	property_join(r, 1);
 	property_join(r, 2);
+}
+
+/* What a router knows from events is what the pool has. */
+static void check_mirror(struct run *r)
+{
+	const char *diff;
+
+	if (!r->mirror.entry)
+		return;
+	kvpt_mirror_read(&r->mirror, r->watcher);
+	diff = kvpt_mirror_diff(&r->mirror, r->watcher);
+	if (diff)
+		model_bug("mirror: %s", diff);
 }
 
 /* All leave, all is reclaimed, and every block is back. */
@@ -114,11 +130,13 @@ static void end(struct run *r)
 	property_check_all(r);
 	if (kvpt_reclaim(r->watcher, nodes))
 		model_bug("reclaim: reason %u", kvpt.head.reason);
+	check_mirror(r);
 	for (i = 0; i < r->shape->nr; i++) {
 		if (kvpt_blocks(r->watcher, i, KVP_BLOCK_FREE) != r->shape->families[i].blocks)
 			model_bug("family %u: blocks are missing in the end", i);
 	}
 	kvpt_ok(kvpt_stats(r->watcher, 0, NULL, 0));
+	kvpt_mirror_exit(&r->mirror);
 	if (kvpt.stats.nodes_used || kvpt.stats.extras_used)
 		model_bug("%llu nodes and %llu digests are left in the end",
 			  (unsigned long long)kvpt.stats.nodes_used,
@@ -137,6 +155,8 @@ static void episode(struct run *r, u64 ops)
 		property_op(r);
 		if (property_at.op % AUDIT_OPS == 0)
 			property_check_all(r);
+		if (property_at.op % MIRROR_OPS == 0)
+			check_mirror(r);
 	}
 	end(r);
 }

@@ -5,6 +5,7 @@
 #ifndef KVPT_PROPERTY_H
 #define KVPT_PROPERTY_H
 
+#include "mirror.h"
 #include "model.h"
 
 #define PROPERTY_PAST	16		/* ids of ended sequences that are remembered */
@@ -43,6 +44,7 @@ extern struct property_at property_at;
  * @door: their door, which can fail to bring a result to the caller
  * @watcher: makes the pool, looks, audits; has nothing
  * @shape: of the pool
+ * @mirror: what a router knows of it from events, in every other episode (else entry is NULL)
  * @model: what it must be like
  * @look: what it was like after the last call
  * @random: state of the random numbers
@@ -56,6 +58,7 @@ struct run {
 	struct kvp_door door;
 	struct kvp_client *watcher;
 	const struct shape *shape;
+	struct kvpt_mirror mirror;
 	struct model model;
 	struct model_look look;
 	u64 random;

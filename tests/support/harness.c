@@ -585,6 +585,16 @@ int kvpt_client_list(struct kvp_client *client, struct kvp_client_entry *entries
 	return kvpt_do(client, KVP_OP_CLIENT_LIST, arg);
 }
 
+int kvpt_events(struct kvp_client *client, u64 cursor, struct kvp_event *events, u32 nr)
+{
+	struct kvp_events *arg = &kvpt_begin()->events;
+
+	arg->cursor = cursor;
+	arg->events = kvpt_addr(events);
+	arg->nr_events = nr;
+	return kvpt_do(client, KVP_OP_EVENTS, arg);
+}
+
 int kvpt_batch(struct kvp_client *client, u32 flags, struct kvp_batch_entry *entries, u32 nr)
 {
 	struct kvp_batch *arg = &kvpt_begin()->batch;

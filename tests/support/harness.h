@@ -58,6 +58,7 @@ union kvpt_arg {
 	struct kvp_audit audit;
 	struct kvp_block_dump dump;
 	struct kvp_client_list client_list;
+	struct kvp_events events;
 	struct kvp_batch batch;
 };
 
@@ -240,6 +241,8 @@ int kvpt_audit(struct kvp_client *client, struct kvp_finding *findings, u32 nr);
 int kvpt_dump(struct kvp_client *client, u32 family, u64 cursor,
 	      struct kvp_block_entry *entries, u32 nr);
 int kvpt_client_list(struct kvp_client *client, struct kvp_client_entry *entries, u32 nr);
+/* From @cursor on; lengths are in kvpt.events. */
+int kvpt_events(struct kvp_client *client, u64 cursor, struct kvp_event *events, u32 nr);
 int kvpt_batch(struct kvp_client *client, u32 flags, struct kvp_batch_entry *entries, u32 nr);
 
 /* Blocks of @family that are in @state; dies where stats fail. Leaves kvpt alone. */

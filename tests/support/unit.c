@@ -80,7 +80,7 @@ static void kvpt_write_nodes(FILE *out, struct kvp_pool *pool)
 		for (j = 0; node->state == KVP_NODE_PUBLISHED && j < pool->parts_per_node; j++)
 			fprintf(out, " %x", kvp_node_parts(pool, i)[j]);
 		fprintf(out, ", tokens");
-		for (j = 0; j < node->nr_tokens; j++)
+		for (j = 0; j < kvp_node_nr_tokens(pool, node); j++)
 			fprintf(out, " %u", kvp_node_tokens(pool, i)[j]);
 		fputc('\n', out);
 	}
@@ -352,20 +352,17 @@ struct kvp_block *kvpt_block_of(struct kvp_client *client, u64 block)
 
 u64 kvpt_force_hash(struct kvp_pool *pool, u32 index, u64 hash)
 {
-	struct kvp_node *node = &pool->nodes[index];
-	u32 *link = &pool->buckets[node->hash & pool->bucket_mask];
-	u64 old = node->hash;
+	u32 steps = pool->nodes[index].depth ? (pool->nodes[index].depth - 1) % KVP_HASH_RUN : 0;
+	u64 old = pool->nodes[index].hash;
+	u32 first = index;
 
-	while (*link != index) {
-		if (*link == KVP_NIL)
-			kvpt_die(__FILE__, __LINE__, "node %u is not in the hash", index);
-		link = &pool->nodes[*link].hash_next;
-	}
-	*link = node->hash_next;
-	node->hash = hash;
-	link = &pool->buckets[hash & pool->bucket_mask];
-	node->hash_next = *link;
-	*link = index;
+	spin_lock(&pool->lock);
+	kvp_hash_del_locked(pool, index);
+	pool->nodes[index].hash = hash;
+	while (steps--)
+		first = pool->nodes[first].parent;
+	kvp_hash_add_locked(pool, index, pool->nodes[first].hash);
+	spin_unlock(&pool->lock);
 	return old;
 }
 

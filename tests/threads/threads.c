@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Threads on one pool, to be run under TSan: each works on a client of its own and on clients
- * that all share; one audits, dumps and lists all the while, one makes clients that vanish with
- * all they hold. In the end every block is back.
+ * that all share; one audits, dumps, lists and follows the events all the while, one makes
+ * clients that vanish with all they hold. In the end every block is back.
  *
  *	threads [--threads N] [--ops N] [--seed S] [--long]
  */
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "mirror.h"
 
 #define SHARED		2		/* clients that all threads share */
 #define SLOTS		8		/* of each kind of id, a client */
@@ -39,6 +40,7 @@ struct person {
 static struct kvpt_env env;
 static struct kvp_client *owner;
 static struct person shared[SHARED];
+static struct kvpt_mirror mirror;	/* of the thread that watches */
 static atomic_uint workers_left;
 static u64 ops = 30000;
 
@@ -301,6 +303,7 @@ static void *watch(void *arg)
 
 	while (atomic_load(&workers_left)) {
 		kvpt_audit_clean(owner);
+		kvpt_mirror_read(&mirror, owner);
 		err = kvpt_dump(owner, kvpt_below(&worker->random, 2), 0, entries,
 				ARRAY_SIZE(entries));
 		err = err ? err : kvpt_client_list(owner, clients, ARRAY_SIZE(clients));
@@ -314,12 +317,28 @@ static void *watch(void *arg)
 	return NULL;
 }
 
+/* What was published and is still there is what the events have told. */
+static void check_mirror(void)
+{
+	const char *diff;
+
+	kvpt_mirror_read(&mirror, owner);
+	diff = kvpt_mirror_diff(&mirror, owner);
+	if (diff)
+		kvpt_fail("mirror: %s", diff);
+}
+
 /* Everything that clients held is back, and what was published can be reclaimed. */
 static void check_end(void)
 {
 	u32 i;
 
+	check_mirror();
 	kvpt_ok(kvpt_reclaim(owner, ~0ULL));
+	check_mirror();
+	printf("threads: %llu events of storing and %llu of removing, lost %llu times\n",
+	       (unsigned long long)mirror.nr_stored, (unsigned long long)mirror.nr_removed,
+	       (unsigned long long)mirror.nr_resyncs);
 	kvpt_ok(kvpt_stats(owner, 0, NULL, 0));
 	printf("threads: matched %llu nodes, published %llu, found %llu, reclaimed %llu, copies %llu\n",
 	       (unsigned long long)kvpt.stats.matched_nodes,
@@ -370,6 +389,7 @@ int main(int argc, char **argv)
 		return 2;
 	kvpt_env_init(&env);
 	owner = kvpt_pool(&env, families, ARRAY_SIZE(families));
+	kvpt_mirror_init(&mirror, owner, 0);
 	for (i = 0; i < SHARED; i++) {
 		shared[i].client = join();
 		shared[i].shared = true;
@@ -386,6 +406,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < SHARED; i++)
 		kvp_client_close(shared[i].client);
 	check_end();
+	kvpt_mirror_exit(&mirror);
 	kvpt_env_exit(&env);
 	printf("threads: %u threads, %llu operations each, seed %llu: sound\n", nr,
 	       (unsigned long long)ops, (unsigned long long)seed);

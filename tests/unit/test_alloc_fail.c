@@ -378,6 +378,22 @@ START_TEST(test_what_needs_no_memory)
 }
 END_TEST
 
+/* An allocation as large as a caller makes it must fail without a word: here, no WARN. */
+START_TEST(test_large_table_of_ids_fails_silently)
+{
+	u32 i;
+	u64 seq;
+
+	/* 4,096 ids are there, and the next ones would take 64 KB. */
+	for (i = 0; i < 4096; i++)
+		kvpt_ok(kvpt_create(a, 1, NULL, 0, &seq));
+	kvp_shim_fail_alloc = 2;
+	kvpt_refused(&env, a, kvpt_create(a, 1, NULL, 0, &seq), -ENOMEM, KVP_REASON_MEMORY, 0);
+	ck_assert_int_eq(kvp_shim_fail_alloc, 0);
+	kvpt_ok(kvpt_create(a, 1, NULL, 0, &seq));
+}
+END_TEST
+
 START_TEST(test_end_of_a_client_needs_no_memory)
 {
 	struct kvp_client *b = kvpt_join(&env, 1001, KVP_RIGHT_USE | KVP_RIGHT_PUBLISH);
@@ -422,6 +438,7 @@ static Suite *suite(void)
 	tcase_add_test(matching, test_create_that_reclaims);
 	tcase_add_test(matching, test_more_sequences_than_a_table_of_ids);
 	tcase_add_test(matching, test_match);
+	tcase_add_test(matching, test_large_table_of_ids_fails_silently);
 	tcase_add_test(matching, test_end_of_a_client_needs_no_memory);
 	suite_add_tcase(s, matching);
 	return s;

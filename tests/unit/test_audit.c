@@ -350,7 +350,7 @@ START_TEST(test_lists_of_nodes)
 	struct kvp_node *nodes = pool->nodes;
 	u32 first = pool->free_node, newest = pool->newest;
 
-	plant(pool->free_node, nodes[first].hash_next, F(LIST, NONE, first, 0, KVP_MET_FREE),
+	plant(pool->free_node, nodes[first].next, F(LIST, NONE, first, 0, KVP_MET_FREE),
 	      F(STATE, NONE, KVP_NODE_FREE, pool->nodes_free, pool->nodes_free - 1));
 	plant(nodes[newest].older, newest, F(LIST, NONE, newest, newest, nodes[newest].older));
 	plant(nodes[newest].newer, pool->oldest, F(LIST, NONE, pool->oldest, 1, 0));
@@ -402,29 +402,51 @@ START_TEST(test_links_of_the_tree)
 }
 END_TEST
 
-START_TEST(test_chains_of_the_hash)
+/* The node alone in bucket @to, as the node itself says; what the audit finds is to be expected. */
+static void audit_moved(u32 index, u32 from, u32 to, u32 flag)
+{
+	struct kvp_bucket was = pool->buckets[from], empty = { .node = KVP_NIL };
+
+	ck_assert_uint_eq(pool->buckets[to].node, KVP_NIL);
+	pool->buckets[from] = empty;
+	pool->buckets[to] = (struct kvp_bucket){ .tag = was.tag, .node = index | flag };
+	ck_assert_int_eq(kvpt_while_set(pool->nodes[index].bucket, flag ? to : KVP_NIL,
+					kvpt_audit(a, found, ROOM)), 0);
+	pool->buckets[to] = empty;
+	pool->buckets[from] = was;
+}
+
+START_TEST(test_buckets_of_the_hash)
 {
 	struct kvp_node *nodes = pool->nodes;
 	u32 tree = KVP_MET_TREE | KVP_MET_HASH;
-	u32 *bucket = &pool->buckets[nodes[idle_leaf].hash & pool->bucket_mask];
-	u32 empty = 0;
+	u32 hash = nodes[idle_leaf].hash;
+	u32 home = hash & pool->bucket_mask;
+	u32 at = nodes[idle_leaf].bucket;
+	u32 place = kvp_hash_place(pool, nodes[idle_inner].hash, 2, 0);
+	u32 far;
 
-	while (pool->buckets[empty] != KVP_NIL)
-		empty++;
-	ck_assert_uint_eq(*bucket, idle_leaf);
-	ck_assert_uint_eq(nodes[idle_leaf].hash_next, KVP_NIL);
-	plant(*bucket, KVP_NIL, F(TREE, NONE, idle_leaf, KVP_MET_TREE, tree));
-	plant(nodes[idle_leaf].hash_next, idle_leaf, F(TREE, NONE, idle_leaf, 1, 0));
-	plant(*bucket, 1U << 30, F(TREE, NONE, idle_leaf, KVP_MET_TREE, tree),
-	      F(TREE, NONE, 1U << 30, 1, 0));
-	/* In a bucket of another hash: there, and not in its own. */
-	*bucket = KVP_NIL;
-	ck_assert_int_eq(kvpt_while_set(pool->buckets[empty], idle_leaf,
-					kvpt_audit(a, found, ROOM)), 0);
-	*bucket = idle_leaf;
-	expect_found(__LINE__, (struct kvp_finding[]){
-		     F(TREE, NONE, idle_leaf, empty, nodes[idle_leaf].hash & pool->bucket_mask),
-		     }, 1);
+	ck_assert_uint_eq(pool->buckets[at].node, idle_leaf | KVP_BUCKET_PLACE);
+	plant(pool->buckets[at].node, KVP_NIL, F(TREE, NONE, idle_leaf, KVP_MET_TREE, tree));
+	plant(pool->buckets[at].node, 1U << 30,
+	      F(TREE, NONE, idle_leaf, KVP_MET_TREE, tree), F(TREE, NONE, 1U << 30, 1, 0));
+	plant(pool->buckets[at].tag, ~hash, F(TREE, NONE, idle_leaf, ~hash, hash));
+	/* Twice. */
+	for (far = at + 1; pool->buckets[far].node != KVP_NIL; far++)
+		ck_assert_uint_lt(far, pool->bucket_mask);
+	plant(pool->buckets[far].node, idle_leaf, F(TREE, NONE, idle_leaf, 1, 0));
+	/* Beyond an empty bucket, where nobody looks. */
+	far = (home + 2) & pool->bucket_mask;
+	while (pool->buckets[far].node != KVP_NIL ||
+	       pool->buckets[(far - 1) & pool->bucket_mask].node != KVP_NIL)
+		far = (far + 1) & pool->bucket_mask;
+	audit_moved(idle_leaf, at, far, 0);
+	expect_found(__LINE__, (struct kvp_finding[]){ F(TREE, NONE, idle_leaf, far, home) }, 1);
+	/* In a line, but not at its place. */
+	while (pool->buckets[far].node != KVP_NIL || far % KVP_HASH_RUN == at % KVP_HASH_RUN)
+		far = (far + 1) & pool->bucket_mask;
+	audit_moved(idle_leaf, at, far, KVP_BUCKET_PLACE);
+	expect_found(__LINE__, (struct kvp_finding[]){ F(TREE, NONE, idle_leaf, far, place) }, 1);
 }
 END_TEST
 
@@ -446,7 +468,7 @@ START_TEST(test_brothers_with_equal_contents)
 	hash = kvpt_force_hash(pool, brother, pool->nodes[idle_leaf].hash);
 	kvpt_ok(kvpt_audit(a, found, ROOM));
 	expect_found(__LINE__, (struct kvp_finding[]){
-		     F(TREE, NONE, idle_leaf, idle_leaf, brother) }, 1);
+		     F(TREE, NONE, brother, brother, idle_leaf) }, 1);
 	tokens[3] = saved;
 	kvpt_force_hash(pool, brother, hash);
 }
@@ -493,7 +515,7 @@ START_TEST(test_contents_of_nodes)
 	plant_content(kvp_node_tokens(pool, idle_leaf)[2], 5, idle_leaf, idle_inner);
 	plant_content(kvp_node_tokens(pool, private_full)[0], 5, private_full, root);
 	plant_content(extra[31], 5, extra_node, nodes[extra_node].parent);
-	plant(nodes[idle_leaf].nr_tokens, 3, F(CONTENT, NONE, idle_leaf, 3, 4));
+	plant(nodes[idle_leaf].bucket, 3, F(TREE, NONE, idle_leaf, 3, nodes[idle_leaf].bucket));
 	plant(nodes[private_full].hash, 1,
 	      F(CONTENT, NONE, private_full, 1, nodes[private_full].hash));
 }
@@ -599,7 +621,7 @@ START_TEST(test_the_audit_trusts_nothing)
 	} area[] = {
 		{ pool->nodes, pool->nr_nodes * sizeof(*pool->nodes) },
 		{ pool->parts, pool->nr_nodes * pool->parts_per_node * sizeof(u32) },
-		{ pool->buckets, (pool->bucket_mask + 1) * sizeof(u32) },
+		{ pool->buckets, (pool->bucket_mask + 1) * sizeof(*pool->buckets) },
 		{ pool->digests, 16 * sizeof(*pool->digests) },
 		{ pool->family[0].blocks, 32 * sizeof(struct kvp_block) },
 		{ pool->family[1].blocks, 32 * sizeof(struct kvp_block) },
@@ -676,7 +698,7 @@ int main(void)
 	tcase_add_test(t, test_lists_of_nodes);
 	tcase_add_test(t, test_nodes_that_nobody_has);
 	tcase_add_test(t, test_links_of_the_tree);
-	tcase_add_test(t, test_chains_of_the_hash);
+	tcase_add_test(t, test_buckets_of_the_hash);
 	tcase_add_test(t, test_brothers_with_equal_contents);
 	tcase_add_test(t, test_parts_of_nodes);
 	tcase_add_test(t, test_contents_of_nodes);

@@ -407,6 +407,60 @@ START_TEST(test_client_that_vanishes_gives_back_all_families)
 }
 END_TEST
 
+/* ---- nothing but states ---- */
+
+START_TEST(test_pool_of_states_alone)
+{
+	u64 seq, child, block;
+
+	remake((struct kvp_family_desc[]){ KVPT_STATE(3) }, 1);
+	kvpt_ok(kvpt_pool_info(a, NULL, 0));
+	ck_assert_uint_eq(kvpt.pool_info.index_tokens, 1);
+	kvpt_ok(kvpt_create(a, 1, tok, 5, &seq));
+	kvpt_expect_table(a, seq, 0, &block, 1);
+	kvpt_ok(kvpt_append(a, seq, tok + 5, 3));
+	kvpt_ok(kvpt_advance(a, seq, 8));
+	kvpt_ok(kvpt_publish(a, seq));
+	ck_assert_uint_eq(kvpt.publish.published, 8);
+	kvpt_audit_clean(a);
+	/* Nodes that nobody can begin with: the state at their end was not kept. */
+	ck_assert_uint_eq(kvpt_matched(a, 1, tok, 8), 0);
+	kvpt_ok(kvpt_fork(a, seq, KVP_POS_END, &child));
+	ck_assert_uint_eq(kvpt.fork.nr_copies, 1);
+	ck_assert_uint_eq(kvpt_copies[0].src, block);
+	kvpt_ok(kvpt_copied(a, child));
+	kvpt_refused(&env, a, kvpt_truncate(a, seq, 4), -EOPNOTSUPP, KVP_REASON_STATE_FAMILY,
+		     0);
+	kvpt_expect_blocks(a, 0, 1, 2, 0);
+	kvpt_ok(kvpt_free(a, seq));
+	kvpt_ok(kvpt_free(a, child));
+	kvpt_expect_blocks(a, 0, 3, 0, 0);
+	kvpt_ok(kvpt_reclaim(a, 100));
+	ck_assert_uint_eq(kvpt.reclaim.nodes, 8);
+	ck_assert_uint_eq(kvpt_counters_of(a, 0).nodes_used, 0);
+}
+END_TEST
+
+/* What runs out there, besides states, is nodes; a published one makes room. */
+START_TEST(test_pool_of_states_alone_without_nodes)
+{
+	const struct kvp_pool_create with = { .nodes = 8 };
+	struct kvp_family_desc family = KVPT_STATE(3);
+	u64 seq, other;
+
+	kvpt_env_exit(&env);
+	kvpt_env_init(&env);
+	a = kvpt_pool_with(&env, &with, &family, 1);
+	seq = kvpt_published(a, 1, tok, 6);
+	kvpt_refused(&env, a, kvpt_create(a, 1, tok + 6, 2, &other), -ENOSPC,
+		     KVP_REASON_NODES, 0);
+	kvpt_ok(kvpt_free(a, seq));
+	kvpt_ok(kvpt_create(a, 1, tok + 6, 7, &other));
+	ck_assert_uint_eq(kvpt_counters_of(a, 0).reclaimed_nodes, 6);
+	kvpt_refused(&env, a, kvpt_append(a, other, tok, 1), -ENOSPC, KVP_REASON_NODES, 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("families");
@@ -436,6 +490,8 @@ static Suite *suite(void)
 	tcase_add_test(state, test_state_cannot_be_forked_in_the_past);
 	tcase_add_test(state, test_room_for_the_copy_of_the_state);
 	tcase_add_test(state, test_state_cannot_lose_tokens);
+	tcase_add_test(state, test_pool_of_states_alone);
+	tcase_add_test(state, test_pool_of_states_alone_without_nodes);
 	suite_add_tcase(s, state);
 	return s;
 }

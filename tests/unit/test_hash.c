@@ -63,15 +63,15 @@ static u64 sip(int c, int d, const u64 key[2], const u8 *data, size_t len)
 }
 
 /* What kvp_siphash13() is asked for, as one run of bytes. */
-static u64 expected(const u64 key[2], u64 first, const void *data, size_t len)
+static u64 expected(const u64 key[2], const void *data, size_t len, u64 last)
 {
-	u8 bytes[8 + 512];
+	u8 bytes[1024 + 8];
 	u32 i;
 
-	ck_assert_uint_le(len, 512);
+	ck_assert_uint_le(len, 1024);
+	memcpy(bytes, data, len);
 	for (i = 0; i < 8; i++)
-		bytes[i] = first >> (8 * i);
-	memcpy(bytes + 8, data, len);
+		bytes[len + i] = last >> (8 * i);
 	return sip(1, 3, key, bytes, len + 8);
 }
 
@@ -108,17 +108,17 @@ END_TEST
 START_TEST(test_equal_to_the_second_implementation)
 {
 	u8 data[512];
-	u64 key[2], first;
+	u64 key[2], last;
 	u32 len, round;
 
 	random_state = 1;
 	for (len = 0; len <= sizeof(data); len++) {
 		for (round = 0; round < 20; round++) {
 			fill_random(key, sizeof(key));
-			fill_random(&first, sizeof(first));
+			fill_random(&last, sizeof(last));
 			fill_random(data, len);
-			ck_assert_uint_eq(kvp_siphash13(key, first, data, len),
-					  expected(key, first, data, len));
+			ck_assert_uint_eq(kvp_siphash13(key, data, len, last),
+					  expected(key, data, len, last));
 		}
 	}
 }
@@ -134,15 +134,15 @@ START_TEST(test_data_may_lie_anywhere)
 	fill_random(data, 64);
 	for (i = 0; i < 8; i++) {
 		memcpy(moved + i, data, 64);
-		ck_assert_uint_eq(kvp_siphash13(key, 3, moved + i, 61),
-				  kvp_siphash13(key, 3, data, 61));
+		ck_assert_uint_eq(kvp_siphash13(key, moved + i, 61, 3),
+				  kvp_siphash13(key, data, 61, 3));
 	}
 }
 END_TEST
 
 START_TEST(test_every_bit_counts)
 {
-	u64 key[2], first, hash, changed;
+	u64 key[2], last, hash, changed;
 	u8 data[64];
 	u64 flipped = 0, pairs = 0;
 	u32 i;
@@ -150,18 +150,18 @@ START_TEST(test_every_bit_counts)
 	random_state = 3;
 	fill_random(key, sizeof(key));
 	fill_random(data, sizeof(data));
-	first = next_random();
-	hash = kvp_siphash13(key, first, data, sizeof(data));
+	last = next_random();
+	hash = kvp_siphash13(key, data, sizeof(data), last);
 	for (i = 0; i < 128 + 64 + 512; i++) {
-		u64 *word = i < 128 ? &key[i / 64] : &first;
+		u64 *word = i < 128 ? &key[i / 64] : &last;
 
 		if (i < 192) {
 			*word ^= 1ULL << i % 64;
-			changed = kvp_siphash13(key, first, data, sizeof(data));
+			changed = kvp_siphash13(key, data, sizeof(data), last);
 			*word ^= 1ULL << i % 64;
 		} else {
 			data[(i - 192) / 8] ^= 1 << i % 8;
-			changed = kvp_siphash13(key, first, data, sizeof(data));
+			changed = kvp_siphash13(key, data, sizeof(data), last);
 			data[(i - 192) / 8] ^= 1 << i % 8;
 		}
 		ck_assert_uint_ne(changed, hash);
@@ -182,7 +182,7 @@ START_TEST(test_zeros_of_different_lengths_differ)
 	u32 i, j;
 
 	for (i = 0; i < 256; i++) {
-		hash[i] = kvp_siphash13(key, 0, zeros, i);
+		hash[i] = kvp_siphash13(key, zeros, i, 0);
 		for (j = 0; j < i; j++)
 			ck_assert_uint_ne(hash[i], hash[j]);
 	}
@@ -255,6 +255,41 @@ START_TEST(test_contents_and_what_is_before_them)
 }
 END_TEST
 
+/* From 512 bytes on the hash of the second half stands for it. */
+static u64 expected_wide(const u64 key[2], const u8 *data, size_t len, u64 parent)
+{
+	size_t half = len / 16 * 8;
+	u8 bytes[1024];
+	u64 second = sip(1, 3, key, data + half, half);
+	u32 i;
+
+	memcpy(bytes, data, half);
+	for (i = 0; i < 8; i++)
+		bytes[half + i] = second >> (8 * i);
+	memcpy(bytes + half + 8, data + 2 * half, len - 2 * half);
+	return expected(key, bytes, half + 8 + len - 2 * half, parent);
+}
+
+START_TEST(test_long_nodes_are_hashed_in_two_halves)
+{
+	static const u32 sizes[] = { 1, 16, 127, 128, 129, 130, 131, 200, 256 };
+	u64 parent = 0x0123456789abcdefULL, want;
+	struct kvp_pool other_pool = *pool;
+	u32 tokens[256], i;
+
+	random_state = 5;
+	fill_random(tokens, sizeof(tokens));
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		size_t len = 4 * sizes[i];
+
+		other_pool.index_tokens = sizes[i];
+		want = sizes[i] < 128 ? expected(pool->key, tokens, len, parent) :
+		       expected_wide(pool->key, (u8 *)tokens, len, parent);
+		ck_assert_uint_eq(kvp_content_hash(&other_pool, parent, tokens, NULL), want);
+	}
+}
+END_TEST
+
 START_TEST(test_every_pool_has_its_key)
 {
 	struct kvp_client *b = kvpt_open(&env, 1001);
@@ -299,9 +334,12 @@ START_TEST(test_hit_behind_a_collision)
 {
 	u64 seq = kvpt_published(a, 1, tok, 4), mine = kvpt_published(a, 1, other, 4), old;
 	u32 node = node_of(seq, 0), hit = node_of(mine, 0);
+	u64 hash = pool->nodes[hit].hash;
 
-	/* Put last into the chain, so it is met first. */
-	old = kvpt_force_hash(pool, node, pool->nodes[hit].hash);
+	/* Away while the other takes its place, so that it is met last. */
+	kvpt_force_hash(pool, hit, ~hash);
+	old = kvpt_force_hash(pool, node, hash);
+	kvpt_force_hash(pool, hit, hash);
 	ck_assert_uint_eq(kvpt_matched(a, 1, other, 4), 4);
 	ck_assert_uint_eq(collisions(), 1);
 	kvpt_force_hash(pool, node, old);
@@ -431,6 +469,7 @@ static Suite *suite(void)
 
 	tcase_add_checked_fixture(contents, setup, teardown);
 	tcase_add_test(contents, test_contents_and_what_is_before_them);
+	tcase_add_test(contents, test_long_nodes_are_hashed_in_two_halves);
 	tcase_add_test(contents, test_every_pool_has_its_key);
 	suite_add_tcase(s, contents);
 

@@ -262,7 +262,9 @@ static const struct {
 	{ { .kind = KVP_FAMILY_STATE, .block_tokens = 1, .blocks = 8, .block_bytes = 8,
 	    .window = 1 }, -EINVAL, KVP_REASON_FAMILY },
 	{ { .kind = KVP_FAMILY_DENSE, .block_tokens = 4, .blocks = 8, .block_bytes = 8,
-	    .reserved = 1 }, -EINVAL, KVP_REASON_FAMILY },
+	    .dtype = KVP_NR_DTYPES }, -EINVAL, KVP_REASON_FAMILY },
+	{ { .kind = KVP_FAMILY_DENSE, .block_tokens = 4, .blocks = 8, .block_bytes = 8,
+	    .dtype = ~0U }, -EINVAL, KVP_REASON_FAMILY },
 	{ { .name = "sixteen-letters-", .kind = KVP_FAMILY_DENSE, .block_tokens = 4,
 	    .blocks = 8, .block_bytes = 8 }, -EINVAL, KVP_REASON_FAMILY },
 };
@@ -415,7 +417,27 @@ START_TEST(test_absurd_sizes)
 	/* Each within its limit, all together terabytes of token ids. */
 	cannot_be(&(struct kvp_pool_create){ }, &wide, 1, -EOVERFLOW, KVP_REASON_COUNT, 0);
 	cannot_be(&(struct kvp_pool_create){ .nodes = (1 << 26) - 1, .index_tokens = 1 << 20 },
-		  &(struct kvp_family_desc)KVPT_STATE(1), 1, -EOVERFLOW, KVP_REASON_COUNT, 0);
+		  &(struct kvp_family_desc)KVPT_STATE(KVP_MAX_BLOCKS), 1, -EOVERFLOW,
+		  KVP_REASON_COUNT, 0);
+}
+END_TEST
+
+START_TEST(test_nodes_that_the_blocks_cannot_use)
+{
+	const struct kvp_family_desc few = KVPT_DENSE(8, 1);
+	const struct kvp_family_desc many[] = { KVPT_DENSE(200000, 1), KVPT_STATE(100000) };
+	const u32 at = offsetof(struct kvp_pool_create, nodes);
+
+	/* A slip of the hand takes no gigabytes for a pool of some blocks. */
+	can_be(&(struct kvp_pool_create){ .nodes = 1 << 20 }, &few, 1);
+	cannot_be(&(struct kvp_pool_create){ .nodes = (1 << 20) + 1 }, &few, 1, -EOVERFLOW,
+		  KVP_REASON_COUNT, at);
+	cannot_be(&(struct kvp_pool_create){ .nodes = (1 << 26) - 1 }, &few, 1, -EOVERFLOW,
+		  KVP_REASON_COUNT, at);
+	can_be(&(struct kvp_pool_create){ .nodes = 1200000 }, many, 2);
+	ck_assert_uint_eq(kvpt.pool_info.nodes, 1200000);
+	cannot_be(&(struct kvp_pool_create){ .nodes = 1200001 }, many, 2, -EOVERFLOW,
+		  KVP_REASON_COUNT, at);
 }
 END_TEST
 
@@ -552,6 +574,7 @@ static Suite *suite(void)
 	tcase_add_test(sizes, test_number_of_nodes);
 	tcase_add_test(sizes, test_number_of_digests);
 	tcase_add_test(sizes, test_absurd_sizes);
+	tcase_add_test(sizes, test_nodes_that_the_blocks_cannot_use);
 	suite_add_tcase(s, sizes);
 
 	tcase_add_checked_fixture(ends, setup, teardown);

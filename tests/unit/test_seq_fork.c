@@ -512,6 +512,25 @@ START_TEST(test_right_to_use)
 }
 END_TEST
 
+/* ---- the pool goes while copies are owed ---- */
+
+START_TEST(test_pool_destroyed_before_the_copies_are_made)
+{
+	u64 seq = kvpt_computed(a, 1, tok, 6);
+	u64 child;
+
+	kvpt_ok(kvpt_reserve(a, seq, 2));
+	kvpt_ok(kvpt_fork(a, seq, KVP_POS_END, &child));
+	ck_assert_uint_eq(kvpt.fork.nr_copies, 1);
+	kvpt_ok(kvpt_pool_destroy(a, KVPT_POOL_NAME, KVP_DESTROY_FORCE));
+	/* Nothing can be done with the child any more; it goes with its client (ASan looks). */
+	kvpt_expect(kvpt_copied(a, child), -EIO, KVP_REASON_DESTROYED);
+	kvpt_expect(kvpt_free(a, child), -EIO, KVP_REASON_DESTROYED);
+	kvpt_close(&env, a);
+	a = kvpt_pool(&env, (struct kvp_family_desc[]){ KVPT_DENSE(4, 4) }, 1);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("seq_fork");
@@ -532,6 +551,7 @@ static Suite *suite(void)
 	tcase_add_test(works, test_forks_publish_the_shared_nodes_once);
 	tcase_add_test(works, test_many_generations);
 	tcase_add_test(works, test_copied_digest_comes_along);
+	tcase_add_test(works, test_pool_destroyed_before_the_copies_are_made);
 	suite_add_tcase(s, works);
 
 	tcase_add_checked_fixture(refuses, setup, teardown);

@@ -428,6 +428,32 @@ START_TEST(test_the_cursor_goes_from_call_to_call)
 END_TEST
 
 /* Paths longer than a hold of the lock: every block finds its root, and nothing moves. */
+START_TEST(test_dump_tells_what_was_invalidated)
+{
+	u64 seq = kvpt_published(a, 5, tok, 16);
+	u64 blocks[4];
+	u32 i;
+
+	kvpt_expect_table(a, seq, 0, blocks, 4);
+	for (i = 0; i < 4; i++)
+		ck_assert_uint_eq(kvpt_entry(a, blocks[i]).flags, 0);
+	kvpt_ok(kvpt_invalidate_prefix(a, 5, tok, 8));
+	for (i = 0; i < 4; i++) {
+		ck_assert_uint_eq(kvpt_entry(a, blocks[i]).flags,
+				  i ? KVP_ENTRY_INVALIDATED : 0);
+		ck_assert_uint_eq(kvpt_entry(a, blocks[i]).space[0], 5);
+	}
+	kvpt_ok(kvpt_invalidate_space(a, 5));
+	ck_assert_uint_eq(kvpt_entry(a, blocks[0]).flags, KVP_ENTRY_INVALIDATED);
+	kvpt_ok(kvpt_free(a, seq));
+	ck_assert_uint_eq(kvpt_entry(a, blocks[0]).flags, KVP_ENTRY_INVALIDATED);
+	/* What no node names cannot have been. */
+	kvpt_ok(kvpt_reclaim(a, 100));
+	for (i = 0; i < 4; i++)
+		ck_assert_uint_eq(kvpt_entry(a, blocks[i] + 1).flags, 0);
+}
+END_TEST
+
 START_TEST(test_a_dump_of_long_paths_changes_nothing)
 {
 	static u32 prompt[4 * 1000];
@@ -580,6 +606,7 @@ int main(void)
 	tcase_add_test(t, test_age_is_from_allocation_or_publication);
 	tcase_add_test(t, test_what_others_hold_in_private_is_hidden);
 	tcase_add_test(t, test_the_cursor_goes_from_call_to_call);
+	tcase_add_test(t, test_dump_tells_what_was_invalidated);
 	tcase_add_test(t, test_a_dump_of_long_paths_changes_nothing);
 	tcase_add_test(t, test_dump_refused);
 	tcase_add_test(t, test_an_administrator_sees_all_clients);

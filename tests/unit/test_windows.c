@@ -432,6 +432,44 @@ START_TEST(test_copy_on_write_passes_released_windows)
 }
 END_TEST
 
+/* A sequence of @nr tokens that looks for nothing, computed. */
+static u64 computed_anew(const u32 *tokens, u32 nr)
+{
+	u64 seq;
+
+	kvpt_ok(kvpt_create_flags(a, KVP_SEQ_NO_MATCH, 1, tokens, nr, &seq));
+	kvpt_ok(kvpt_advance(a, seq, nr));
+	return seq;
+}
+
+START_TEST(test_invalidated_copy_of_a_fork_can_be_reclaimed)
+{
+	u64 seq, child;
+
+	remake_with(&(struct kvp_pool_create){ .index_tokens = 4 },
+		    (struct kvp_family_desc[]){ KVPT_DENSE(24, 4), KVPT_WINDOW(16, 2, 5) }, 2);
+	seq = computed_anew(tok, 8);
+	kvpt_ok(kvpt_publish(a, seq));
+	kvpt_ok(kvpt_free(a, seq));
+	/* The child publishes what it shares with its parent, which is invalidated before ... */
+	seq = computed_anew(tok, 4);
+	kvpt_ok(kvpt_fork(a, seq, KVP_POS_END, &child));
+	kvpt_ok(kvpt_publish(a, child));
+	kvpt_ok(kvpt_invalidate_prefix(a, 1, tok, 4));
+	kvpt_audit_clean(a);
+	/* ... the parent publishes it too. Blocks that one lets go may be of the other's node. */
+	kvpt_ok(kvpt_publish(a, seq));
+	kvpt_audit_clean(a);
+	kvpt_ok(kvpt_free(a, seq));
+	kvpt_ok(kvpt_free(a, child));
+	kvpt_audit_clean(a);
+	kvpt_ok(kvpt_reclaim(a, ~0ULL));
+	kvpt_expect_blocks(a, D, 24, 0, 0);
+	kvpt_expect_blocks(a, W, 16, 0, 0);
+	ck_assert_uint_eq(kvpt_counters_of(a, 0).nodes_used, 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("windows");
@@ -450,6 +488,7 @@ static Suite *suite(void)
 	tcase_add_test(match, test_adopted_node_gets_the_window_block_it_lost);
 	tcase_add_test(match, test_window_block_of_a_fork_is_not_given_away);
 	tcase_add_test(match, test_nodes_of_freed_forks_can_be_reclaimed);
+	tcase_add_test(match, test_invalidated_copy_of_a_fork_can_be_reclaimed);
 	tcase_add_test(match, test_limit_of_window_blocks_holds_for_a_match);
 	tcase_add_test(match, test_used_node_without_held_blocks_is_not_reclaimed);
 	tcase_add_test(match, test_window_slots_count_for_the_limit);

@@ -256,6 +256,7 @@ enum kvp_reason {
 #define KVP_FEATURE_SEQ		(1ULL << 0)	/* pool, block, sequence, prefix, watch, batch */
 #define KVP_FEATURE_BACKING	(1ULL << 1)	/* backing descriptors */
 #define KVP_FEATURE_EXPORT	(1ULL << 2)	/* export and import of sequences */
+#define KVP_FEATURE_EVENTS	(1ULL << 3)	/* events */
 
 /**
  * enum kvp_family_kind - what one row family keeps
@@ -269,6 +270,33 @@ enum kvp_family_kind {
 	KVP_FAMILY_WINDOW = 2,
 	KVP_FAMILY_STATE = 3,
 };
+
+/**
+ * enum kvp_dtype - what an element of a family's rows is
+ * @KVP_DTYPE_NONE: not said
+ * @KVP_DTYPE_F32: IEEE 754 binary32
+ * @KVP_DTYPE_F16: IEEE 754 binary16
+ * @KVP_DTYPE_BF16: bfloat16
+ * @KVP_DTYPE_I8: 8-bit integer
+ * @KVP_DTYPE_FP8_E4M3: 8-bit float, 4 bits of exponent
+ * @KVP_DTYPE_FP8_E5M2: 8-bit float, 5 bits of exponent
+ * @KVP_DTYPE_OPAQUE8: bytes of a format that only the engine knows (packed or mixed rows)
+ *
+ * For people and the runtime: the device looks at no row. It is no identity: that KV of another
+ * dtype is never matched is the namespace digest's work.
+ */
+enum kvp_dtype {
+	KVP_DTYPE_NONE = 0,
+	KVP_DTYPE_F32 = 1,
+	KVP_DTYPE_F16 = 2,
+	KVP_DTYPE_BF16 = 3,
+	KVP_DTYPE_I8 = 4,
+	KVP_DTYPE_FP8_E4M3 = 5,
+	KVP_DTYPE_FP8_E5M2 = 6,
+	KVP_DTYPE_OPAQUE8 = 7,
+};
+
+#define KVP_NR_DTYPES		8
 
 /**
  * enum kvp_block_state - the set a block is in; each block is in exactly one
@@ -338,6 +366,7 @@ enum kvp_op {
 	KVP_OP_AUDIT = 0x81,
 	KVP_OP_BLOCK_DUMP = 0x82,
 	KVP_OP_CLIENT_LIST = 0x83,
+	KVP_OP_EVENTS = 0x84,
 
 	KVP_OP_BATCH = 0x90,
 };
@@ -368,7 +397,7 @@ struct kvp_abi {
  * @blocks: number of blocks, 1..KVP_MAX_BLOCKS
  * @block_bytes: bytes of a block (for people and the runtime), > 0
  * @window: WINDOW: tokens that one token can attend to, itself among them, > 0; otherwise 0
- * @reserved: 0
+ * @dtype: enum kvp_dtype, 0 if not said
  */
 struct kvp_family_desc {
 	char name[KVP_FAMILY_NAME_LEN];
@@ -377,7 +406,7 @@ struct kvp_family_desc {
 	__u64 blocks;
 	__u64 block_bytes;
 	__u32 window;
-	__u32 reserved;
+	__u32 dtype;
 };
 
 /* The pool outlives its last client. */
@@ -398,7 +427,8 @@ struct kvp_family_desc {
  *                KVP_MAX_CALL_TOKENS, in at most KVP_MAX_NODE_BLOCKS blocks
  * @mode: permission bits as of a file: r is USE, w is PUBLISH; ADMIN is the owner's
  * @policy: KVP_RECLAIM_*
- * @nodes: index nodes; 0: as many as the blocks can need
+ * @nodes: index nodes, up to 2^20, or to four times the blocks of all families if that is more
+ *         (and below 2^26); 0: as many as the blocks can need
  * @extras: extra and namespace digests that can be kept; 0: a default
  * @pool: out: id of the pool
  * @client: out: id of this client in the pool
@@ -1328,6 +1358,8 @@ enum kvp_why {
  * @depth: of that node: 1 for the first of a prefix
  * @tag: of that node
  * @space: namespace digest of that node, else zero
+ * @part: which of the blocks that this family has in that node, 0 for the first
+ * @flags: KVP_ENTRY_*
  */
 struct kvp_block_entry {
 	__u64 block;
@@ -1341,7 +1373,12 @@ struct kvp_block_entry {
 	__u32 depth;
 	__u32 tag;
 	__u8 space[KVP_DIGEST_LEN];
+	__u32 part;
+	__u32 flags;
 };
+
+/* The node was invalidated, or one before it: no match finds it any more. */
+#define KVP_ENTRY_INVALIDATED	(1U << 0)
 
 /**
  * struct kvp_block_dump - KVP_OP_BLOCK_DUMP: what each block is
@@ -1400,6 +1437,100 @@ struct kvp_client_list {
 	__u64 entries;
 	__u32 nr_entries;
 	__u32 total;
+};
+
+/**
+ * DOC: Events
+ *
+ * A router that sends requests to where their prefix is cached keeps a mirror of what is
+ * published: a set of nodes by block id, each with its parent's. %KVP_EVENT_STORED puts one in,
+ * %KVP_EVENT_REMOVED takes one out; so does the block dump, from which a mirror begins.
+ *
+ * Events speak of contents that a match can walk to, not of single blocks. Contents are stored
+ * once, however many publish them, and removed once, when no copy is left in the index:
+ * of the same contents, STORED and REMOVED come in turn. REMOVED comes when a reclaim is sure
+ * to go through; one that fails and puts its victims back is not told, unless others published
+ * equal contents meanwhile (the victims are then removed, and what is put back is stored).
+ *
+ * %KVP_EVENT_SUBTREE with REMOVED: the node was invalidated and takes along all that follow it,
+ * which are not told one by one, and are not told again when they are reclaimed. With @depth 0
+ * it is the whole namespace @space. What sequences publish below an invalidated
+ * node is not told: no match finds it.
+ *
+ * In one reclaim a parent may be told before its children. An entry whose parent is missing
+ * counts as missing.
+ *
+ * Events have neither token ids nor digests of contents. Who publishes knows the ids and can
+ * compute an identity that is the same on every host; the block id connects the two.
+ */
+
+/**
+ * enum kvp_event_kind - what has happened to the contents of a node
+ * @KVP_EVENT_STORED: matches find them from now on
+ * @KVP_EVENT_REMOVED: no match finds them from now on
+ */
+enum kvp_event_kind {
+	KVP_EVENT_STORED = 1,
+	KVP_EVENT_REMOVED = 2,
+};
+
+/* REMOVED: the node, and all that follow it. */
+#define KVP_EVENT_SUBTREE	(1U << 0)
+
+/**
+ * struct kvp_event - one event
+ * @number: of the event; they grow by one
+ * @kind: enum kvp_event_kind
+ * @flags: KVP_EVENT_SUBTREE
+ * @block: id of the node's first block, in the first DENSE family of the pool (without one: in
+ *         the first WINDOW family, KVP_BLOCK_NULL if released there); KVP_BLOCK_NULL of a
+ *         namespace
+ * @parent: the same of its parent, KVP_BLOCK_NULL at depth 1
+ * @node: index of the node, which a later node may have too; KVP_NODE_NONE of a namespace
+ * @depth: 1 for the first node of a prefix; 0: the namespace
+ * @tokens: tokens of the node (of a namespace: 0)
+ * @tag: of the node
+ * @space: namespace digest
+ */
+struct kvp_event {
+	__u64 number;
+	__u32 kind;
+	__u32 flags;
+	__u64 block;
+	__u64 parent;
+	__u32 node;
+	__u32 depth;
+	__u32 tokens;
+	__u32 tag;
+	__u8 space[KVP_DIGEST_LEN];
+};
+
+/**
+ * struct kvp_events - KVP_OP_EVENTS: what was stored and removed
+ * @head: no flags
+ * @events: out: array of struct kvp_event, may be null
+ * @nr_events: in: room there; out: events written, oldest first
+ * @reserved: 0
+ * @cursor: in: number of the first event wanted, 0: none that is past; out: of the next one
+ * @lost: out: events from @cursor on that were overwritten before they were read
+ * @pending: out: events that are left to be read
+ *
+ * USE. The first call ever on a pool begins to note events and allocates what that takes; it goes
+ * on until the pool ends. A pool keeps a bounded number of events, for all readers together:
+ * @lost above 0 says that the reader fell behind and must begin anew: forget the mirror, read with
+ * @cursor 0, dump the blocks of the family that events name, take in those with @part 0 and a
+ * @space that are not invalidated, then follow the events from the cursor read (an event may tell
+ * what the dump showed already). What a pool allocates here is not in its metadata_bytes.
+ * Errors: EINVAL/VALUE (a cursor beyond the next event), EOVERFLOW/COUNT, ENOMEM/MEMORY.
+ */
+struct kvp_events {
+	struct kvp_head head;
+	__u64 events;
+	__u32 nr_events;
+	__u32 reserved;
+	__u64 cursor;
+	__u64 lost;
+	__u64 pending;
 };
 
 /* ---- batch --------------------------------------------------------------- */

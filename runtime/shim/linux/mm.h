@@ -10,4 +10,6 @@
 #define PAGE_SHIFT	12
 #define PAGE_SIZE	(1UL << PAGE_SHIFT)
 
+#define KVP_SHIM_HUGE_PAGE	(1UL << 21)
+
 #endif /* KVP_SHIM_MM_H */

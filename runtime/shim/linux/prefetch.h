@@ -10,4 +10,9 @@ static inline void prefetch(const void *addr)
 	__builtin_prefetch(addr);
 }
 
+static inline void prefetchw(const void *addr)
+{
+	__builtin_prefetch(addr, 1);
+}
+
 #endif /* KVP_SHIM_PREFETCH_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Twin of the kernel's over malloc(). As there: 0 bytes are no error, and a
- * size that no caller may ask for is a bug of ours.
+ * size that no caller may ask for is a bug of ours. So is a large allocation
+ * without __GFP_NOWARN: when it fails, the kernel prints.
  */
 #ifndef KVP_SHIM_SLAB_H
 #define KVP_SHIM_SLAB_H
@@ -23,6 +24,7 @@
 
 #define KMALLOC_MAX_SIZE	(1UL << 22)
 #define ZERO_SIZE_PTR		((void *)16)
+#define KVP_SHIM_LARGE		(1UL << 15)	/* smaller ones do not fail there */
 
 /*
  * Test hook: the n-th allocation from now fails, once. 0: none does. To be set
@@ -46,8 +48,10 @@ static inline void *kvp_shim_alloc(size_t size, gfp_t flags, size_t limit)
 		WARN_ON_ONCE(!(flags & __GFP_NOWARN));
 		return NULL;
 	}
-	if (kvp_shim_alloc_fails())
+	if (kvp_shim_alloc_fails()) {
+		WARN_ON_ONCE(size > KVP_SHIM_LARGE && !(flags & __GFP_NOWARN));
 		return NULL;
+	}
 	return flags & __GFP_ZERO ? calloc(1, size) : malloc(size);
 }
 
