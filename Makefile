@@ -104,7 +104,7 @@ $(B)/$(SONAME): $(call obj,release,$(LIB_SRC)) runtime/libkvpool.map
 $(B)/libkvpool.so: $(B)/$(SONAME)
 	@ln -sfn $(SONAME) $@
 
-$(eval $(call program,release,$(B)/kvctl,$(KVCTL_SRC),-ljansson))
+$(eval $(call program,release,$(B)/kvctl,$(KVCTL_SRC),-ljansson -ledit))
 
 # ---- tests -------------------------------------------------------------------
 
@@ -113,16 +113,19 @@ THREADS := $(patsubst tests/threads/%.c,$(B)/tsan/%,$(THREADS_SRC))
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 CHECK_LIBS := -lcheck -lsubunit -lm -lrt -ljansson
 
+# Tests of kvctl run its verbs in their own process.
+verbs_of = $(if $(filter tests/unit/test_kvctl_%,$(1)),\
+	$(filter-out tools/kvctl/main.c,$(KVCTL_SRC)))
 $(foreach t,$(UNIT_SRC),$(eval $(call program,asan,$(t:tests/unit/%.c=$(B)/asan/%),\
-	$(t) $(SUPPORT_SRC),$(CHECK_LIBS))))
+	$(t) $(SUPPORT_SRC) $(call verbs_of,$(t)),$(CHECK_LIBS) $(if $(call verbs_of,$(t)),-ledit))))
 $(foreach t,$(THREADS_SRC),$(eval $(call program,tsan,$(t:tests/threads/%.c=$(B)/tsan/%),\
 	$(t) $(SUPPORT_SRC),$(CHECK_LIBS))))
 $(foreach t,$(FUZZ_SRC),$(eval $(call program,fuzz,$(t:tests/fuzz/%.c=$(B)/fuzz/%),\
 	$(t),-fsanitize=fuzzer)))
 $(eval $(call program,asan,$(B)/asan/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
 $(eval $(call program,fast,$(B)/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
-$(eval $(call program,asan,$(B)/asan/kvctl,$(KVCTL_SRC),-ljansson))
-$(eval $(call program,broken,$(B)/broken/kvctl,$(KVCTL_SRC),-ljansson))
+$(eval $(call program,asan,$(B)/asan/kvctl,$(KVCTL_SRC),-ljansson -ledit))
+$(eval $(call program,broken,$(B)/broken/kvctl,$(KVCTL_SRC),-ljansson -ledit))
 
 .PHONY: tests
 tests: all $(UNIT) $(THREADS) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl
@@ -131,9 +134,10 @@ CHECK_RUN = "tests/layout/check 64" "tests/layout/check 32" $(UNIT) \
 	"$(B)/asan/property --ops 100000 --seed $(SEED)" \
 	$(THREADS:%="% --seed $(SEED)") \
 	$(FUZZ:%="scripts/fuzz % 5 $(SEED)") $(CLI_TESTS) \
-	$(foreach t,demo replay_full replay_json,\
+	$(foreach t,demo replay_full replay_json replay_timed replay_plot shell_scenarios shell_commands shell_expect \
+		shell_malformed shell_terminal create stat blocks map clients fsck help,\
 		"KVCTL=$(CURDIR)/$(B)/asan/kvctl tests/cli/$(t).sh") \
-	scripts/check-exports scripts/check-readme scripts/check-kmod scripts/check-kernel-doc \
+	scripts/check-exports scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-kernel-doc \
 	scripts/check-kernel-style
 
 .PHONY: check
@@ -164,6 +168,14 @@ fuzz:
 	@$(MAKE) -j$(JOBS) $(FUZZ)
 	@$(foreach f,$(FUZZ),scripts/fuzz $(f) $(T);)
 
+# BENCH="--quick" and so on: options of kvctl bench. TRACE: a trace to replay, too.
+TRACE ?= $(wildcard ../shared/traces/conversation_trace.jsonl)
+.PHONY: bench
+bench:
+	@scripts/deps quickstart
+	@$(MAKE) -j$(JOBS) $(B)/kvctl
+	@$(B)/kvctl bench $(TRACE:%=--trace %) $(BENCH)
+
 # ---- the kernel module -------------------------------------------------------
 
 # Kbuild leaves its files beside the sources, so it works in a tree of links.
@@ -171,6 +183,48 @@ fuzz:
 kmod:
 	@scripts/deps kmod
 	@scripts/build-kmod $(KDIR)
+
+# ---- installing ---------------------------------------------------------------
+
+# DESTDIR stages: what is installed says PREFIX all the same.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+VERSION := $(shell sed -n 's/^.define KVP_VERSION[^"]*"\(.*\)"$$/\1/p' runtime/include/kvpool.h)
+HEADERS := $(wildcard runtime/include/*.h)
+MAN := $(wildcard man/*.[1-9])
+
+# $(call at,DIRECTORY): where it is made, whatever directory it is made from
+at = $(DESTDIR)$(abspath $(1))
+man_dir = $(call at,$(MANDIR))/man$(subst .,,$(suffix $(1)))
+INSTALLED = $(call at,$(BINDIR))/kvctl $(call at,$(LIBDIR))/$(SONAME) \
+	$(call at,$(LIBDIR))/libkvpool.so $(call at,$(LIBDIR))/libkvpool.a \
+	$(call at,$(LIBDIR))/pkgconfig/kvpool.pc $(call at,$(INCLUDEDIR))/linux/kvpool.h \
+	$(HEADERS:runtime/include/%=$(call at,$(INCLUDEDIR))/%) \
+	$(foreach m,$(MAN),$(call man_dir,$(m))/$(notdir $(m)))
+
+.PHONY: install
+install: all
+	@install -d $(sort $(dir $(INSTALLED)))
+	@install -m 755 $(B)/kvctl $(call at,$(BINDIR))
+	@install -m 755 $(B)/$(SONAME) $(call at,$(LIBDIR))
+	@ln -sfn $(SONAME) $(call at,$(LIBDIR))/libkvpool.so
+	@install -m 644 $(B)/libkvpool.a $(call at,$(LIBDIR))
+	@install -m 644 $(HEADERS) $(call at,$(INCLUDEDIR))
+	@install -m 644 uapi/linux/kvpool.h $(call at,$(INCLUDEDIR))/linux
+	@$(foreach m,$(MAN),install -m 644 $(m) $(call man_dir,$(m));)
+	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@LIBDIR@|$(abspath $(LIBDIR))|' \
+		-e 's|@INCLUDEDIR@|$(abspath $(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' \
+		runtime/kvpool.pc.in >$(call at,$(LIBDIR))/pkgconfig/kvpool.pc
+	@chmod 644 $(call at,$(LIBDIR))/pkgconfig/kvpool.pc
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
+	@echo "kvpool: installed in $(call at,$(PREFIX))"
+
+.PHONY: uninstall
+uninstall:
+	rm -f $(INSTALLED)
 
 # ---- for people --------------------------------------------------------------
 
@@ -190,8 +244,11 @@ help:
 	@echo "make              build/libkvpool.so, build/libkvpool.a, build/kvctl"
 	@echo "make check        install what is missing, build all, run all tests (SEED=n)"
 	@echo "make soak         the long tests; prints its seeds (SEED=n SOAK_SEEDS='n n' SOAK_T=s)"
+	@echo "make bench        measure against the machine's floors (BENCH='--quick' and so on)"
 	@echo "make fuzz T=60    fuzz the dispatch table for T seconds"
 	@echo "make kmod         build/kvpool.ko (KDIR=dir of another kernel's build files)"
+	@echo "make install      into PREFIX=/usr/local (DESTDIR=dir to stage; BINDIR LIBDIR"
+	@echo "                  INCLUDEDIR MANDIR); make uninstall removes it"
 	@echo "make clean        remove build/"
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -3,7 +3,6 @@
  * Raw references, for engines that keep their own block tables. Owns nothing and takes no lock.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "internal.h"
 
@@ -31,6 +30,7 @@ int kvp_blocks_unref(struct kvp_pool *pool, const uint64_t *blocks, uint32_t nr)
 int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block)
 {
 	struct kvp_block_make_private arg = { 0 };
+	struct kvp_copy copy = { 0 };
 	uint64_t old;
 	int err;
 
@@ -42,8 +42,11 @@ int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block)
 	err = kvp_do(pool, KVP_OP_BLOCK_MAKE_PRIVATE, &arg);
 	if (err || !arg.copy)
 		return err;
-	memcpy(kvp_block_data(pool, arg.result), kvp_block_data(pool, old),
-	       pool->region[KVP_BLOCK_FAMILY(arg.result)].block_bytes);
+	/* All rows: whoever keeps tables of their own does not say which of them hold something. */
+	copy.src = old;
+	copy.dst = arg.result;
+	copy.tokens = pool->family[KVP_BLOCK_FAMILY(old)].block_tokens;
+	kvp_bytes_copy(pool, &copy, 1);
 	err = kvp_blocks_unref(pool, &old, 1);
 	if (!err)
 		*block = arg.result;

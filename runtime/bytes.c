@@ -4,7 +4,8 @@
  * close: nothing here takes a lock.
  *
  * Layout: one memory file per family; block i begins at i * block_bytes, and its rows follow
- * each other. The files are sparse: what was never written takes no memory.
+ * each other. The files are sparse: what was never written takes no memory. A family that has a
+ * geometry (geometry.c) uses the engine's tensors instead, and its file stays empty.
  *
  * Mappings are not inherited by fork(): a child that wrote through one would write into blocks of
  * whose owners it knows nothing.
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "geometry.h"
 #include "internal.h"
 #include "memfd.h"
 
@@ -177,13 +179,18 @@ static unsigned char *block_at(const struct kvp_pool *pool, uint64_t block)
 	return region->base + KVP_BLOCK_INDEX(block) * region->block_bytes;
 }
 
-void *kvp_block_data(struct kvp_pool *pool, uint64_t block)
+bool kvp_block_is_ours(const struct kvp_pool *pool, uint64_t block)
 {
 	uint32_t family = KVP_BLOCK_FAMILY(block);
 
-	if (block == KVP_BLOCK_NULL || family >= pool->nr_families ||
-	    KVP_BLOCK_INDEX(block) >= pool->family[family].blocks ||
-	    !pool->region[family].base || kvp_inproc_inherited(pool->conn))
+	return block != KVP_BLOCK_NULL && family < pool->nr_families &&
+	       KVP_BLOCK_INDEX(block) < pool->family[family].blocks &&
+	       pool->region[family].base && !kvp_inproc_inherited(pool->conn);
+}
+
+void *kvp_block_data(struct kvp_pool *pool, uint64_t block)
+{
+	if (!kvp_block_is_ours(pool, block) || pool->bound[KVP_BLOCK_FAMILY(block)])
 		return NULL;
 	return block_at(pool, block);
 }
@@ -193,11 +200,42 @@ void kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
-		uint64_t row_bytes = pool->region[KVP_BLOCK_FAMILY(copies[i].dst)].row_bytes;
+		uint32_t family = KVP_BLOCK_FAMILY(copies[i].dst);
+		uint64_t row_bytes = pool->region[family].row_bytes;
 
+		if (pool->bound[family]) {
+			kvp_bound_copy(pool->bound[family], KVP_BLOCK_INDEX(copies[i].src),
+				       KVP_BLOCK_INDEX(copies[i].dst), copies[i].tokens);
+			continue;
+		}
 		memcpy(block_at(pool, copies[i].dst), block_at(pool, copies[i].src),
 		       copies[i].tokens * row_bytes);
 	}
+}
+
+/* Rows [@row, @row + @nr) of a block. */
+static void block_read(const struct kvp_pool *pool, uint64_t block, uint64_t row, uint64_t nr,
+		       unsigned char *to)
+{
+	uint32_t family = KVP_BLOCK_FAMILY(block);
+	uint64_t row_bytes = pool->region[family].row_bytes;
+
+	if (pool->bound[family])
+		kvp_bound_read(pool->bound[family], KVP_BLOCK_INDEX(block), row, nr, to);
+	else
+		memcpy(to, block_at(pool, block) + row * row_bytes, nr * row_bytes);
+}
+
+static void block_write(const struct kvp_pool *pool, uint64_t block, uint64_t row, uint64_t nr,
+			const unsigned char *from)
+{
+	uint32_t family = KVP_BLOCK_FAMILY(block);
+	uint64_t row_bytes = pool->region[family].row_bytes;
+
+	if (pool->bound[family])
+		kvp_bound_write(pool->bound[family], KVP_BLOCK_INDEX(block), row, nr, from);
+	else
+		memcpy(block_at(pool, block) + row * row_bytes, from, nr * row_bytes);
 }
 
 /* ---- rows ---- */
@@ -263,18 +301,16 @@ static int rows_move(struct rows *rows, const struct kvp_seq_table *table,
 		uint64_t block = blocks[at / block_tokens - table->first];
 		uint64_t row = at % block_tokens;
 		uint64_t nr = block_tokens - row < stop - at ? block_tokens - row : stop - at;
-		unsigned char *data;
 
 		if (block == KVP_BLOCK_NULL)
 			return kvp_error_set(-EINVAL, KVP_REASON_WINDOW_RELEASED, rows->family,
 					     "rows: row %llu of family %u was let go by its window: expected a later one",
 					     (unsigned long long)at, rows->family);
-		data = block_at(rows->pool, block) + row * row_bytes;
 		if (rows->to) {
-			memcpy(rows->to, data, nr * row_bytes);
+			block_read(rows->pool, block, row, nr, rows->to);
 			rows->to += nr * row_bytes;
 		} else {
-			memcpy(data, rows->from, nr * row_bytes);
+			block_write(rows->pool, block, row, nr, rows->from);
 			rows->from += nr * row_bytes;
 		}
 		at += nr;

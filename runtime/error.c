@@ -3,6 +3,7 @@
  * What went wrong, in numbers and in words. Owns the calling thread's last error.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 enum where {
 	NOWHERE,
 	AT_BYTE,	/* of the struct */
+	AT_FIELD,	/* the same, if it is behind the struct's head */
 	AT_ELEMENT,	/* of an array or batch */
 	OF_FAMILY,
 	NEEDED,
@@ -41,7 +43,7 @@ static const struct reason reasons[] = {
 		AT_BYTE },
 	[KVP_REASON_COUNT] = { "count",
 		"bad count: expected at least 1, enough room, and at most the contract's limit",
-		NOWHERE },
+		AT_FIELD },
 	[KVP_REASON_NAME] = { "name",
 		"bad name: expected 1 to 63 of letters, digits, '.', '_' and '-', and not in use",
 		NOWHERE },
@@ -195,6 +197,11 @@ static _Thread_local struct {
 	const char *op;		/* operation of which the text is not made yet, or NULL */
 } last;
 
+const char *kvp_version(void)
+{
+	return KVP_VERSION;
+}
+
 static const struct reason *reason_of(uint32_t reason)
 {
 	if (reason >= KVP_ARRAY_SIZE(reasons) || !reasons[reason].name)
@@ -216,6 +223,9 @@ static const char *errno_text(int err)
 
 	if (!err)
 		return "success";
+	/* The lowest int has no opposite, and is no errno either. */
+	if (err < 0 && err > INT_MIN)
+		err = -err;
 	for (i = 0; i < KVP_ARRAY_SIZE(errnos); i++) {
 		if (errnos[i].err == err)
 			return errnos[i].text;
@@ -228,7 +238,7 @@ const char *kvp_strerror(int err, uint32_t reason)
 {
 	const struct reason *known = reason ? reason_of(reason) : NULL;
 
-	return known ? known->text : errno_text(err < 0 ? -err : err);
+	return known ? known->text : errno_text(err);
 }
 
 int kvp_error_set(int err, uint32_t reason, uint32_t where, const char *fmt, ...)
@@ -243,11 +253,6 @@ int kvp_error_set(int err, uint32_t reason, uint32_t where, const char *fmt, ...
 	vsnprintf(last.error.text, sizeof(last.error.text), fmt, args);
 	va_end(args);
 	return err;
-}
-
-void kvp_error_clear(void)
-{
-	memset(&last, 0, sizeof(last));
 }
 
 int kvp_error_call(int err, uint32_t op, const struct kvp_head *head)
@@ -266,6 +271,10 @@ int kvp_error_call(int err, uint32_t op, const struct kvp_head *head)
 static void make_place(char *text, size_t size, enum where kind, uint32_t where)
 {
 	switch (kind) {
+	case AT_FIELD:
+		if (where < sizeof(struct kvp_head))
+			break;
+		/* fallthrough */
 	case AT_BYTE:
 		snprintf(text, size, " (at byte %u of the struct)", where);
 		return;

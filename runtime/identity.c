@@ -14,73 +14,20 @@
 #include <errno.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
 #include "internal.h"
+#include "sha256.h"
 
 #define IDENTITY_TAG	"kvpool-identity-1"
 #define EXTRA_TAG	"kvpool-extra-1"
 #define MAX_FIELD	(1U << 20)
 
-/* A SHA-256 in progress; NULL once a step has failed. */
-struct hash {
-	EVP_MD_CTX *ctx;
-};
-
-static void hash_bytes(struct hash *hash, const void *data, size_t len)
-{
-	if (!hash->ctx || EVP_DigestUpdate(hash->ctx, data, len) == 1)
-		return;
-	EVP_MD_CTX_free(hash->ctx);
-	hash->ctx = NULL;
-}
-
-static void hash_byte(struct hash *hash, uint8_t byte)
-{
-	hash_bytes(hash, &byte, 1);
-}
-
-/* Little-endian on every host. */
-static void hash_u64(struct hash *hash, uint64_t value)
-{
-	uint8_t bytes[8];
-	int i;
-
-	for (i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(value >> (8 * i));
-	hash_bytes(hash, bytes, sizeof(bytes));
-}
-
-static void hash_string(struct hash *hash, const char *text)
+/* Its length and its bytes. */
+static void hash_string(struct kvp_sha *sha, const char *text)
 {
 	size_t len = strlen(text);
 
-	hash_u64(hash, len);
-	hash_bytes(hash, text, len);
-}
-
-static void hash_begin(struct hash *hash, const char *tag)
-{
-	hash->ctx = EVP_MD_CTX_new();
-	if (hash->ctx && EVP_DigestInit_ex(hash->ctx, EVP_sha256(), NULL) != 1) {
-		EVP_MD_CTX_free(hash->ctx);
-		hash->ctx = NULL;
-	}
-	hash_bytes(hash, tag, strlen(tag));
-}
-
-/* libcrypto fails at SHA-256 for want of memory only. */
-static int hash_end(struct hash *hash, const char *who, uint8_t digest[KVP_DIGEST_LEN])
-{
-	uint8_t result[EVP_MAX_MD_SIZE];
-	bool done = hash->ctx && EVP_DigestFinal_ex(hash->ctx, result, NULL) == 1;
-
-	EVP_MD_CTX_free(hash->ctx);
-	if (!done)
-		return kvp_error_set(-ENOMEM, KVP_REASON_NONE, 0,
-				     "%s: libcrypto could not compute SHA-256", who);
-	memcpy(digest, result, KVP_DIGEST_LEN);
-	return 0;
+	kvp_sha_u64(sha, len);
+	kvp_sha_bytes(sha, text, len);
 }
 
 static bool too_long(const char *field)
@@ -112,7 +59,7 @@ static void list_fields(const struct kvp_identity *identity, const char *fields[
 int kvp_identity_digest(const struct kvp_identity *identity, uint8_t digest[KVP_DIGEST_LEN])
 {
 	const char *fields[NR_FIELDS];
-	struct hash hash;
+	struct kvp_sha sha;
 	uint32_t i;
 
 	if (!identity || !digest)
@@ -128,14 +75,14 @@ int kvp_identity_digest(const struct kvp_identity *identity, uint8_t digest[KVP_
 					     "identity: field %s is longer than %u bytes",
 					     field_names[i], MAX_FIELD);
 	}
-	hash_begin(&hash, IDENTITY_TAG);
+	kvp_sha_begin(&sha, IDENTITY_TAG);
 	for (i = 0; i < NR_FIELDS; i++) {
-		hash_byte(&hash, (uint8_t)(i + 1));
-		hash_byte(&hash, fields[i] != NULL);
+		kvp_sha_byte(&sha, (uint8_t)(i + 1));
+		kvp_sha_byte(&sha, fields[i] != NULL);
 		if (fields[i])
-			hash_string(&hash, fields[i]);
+			hash_string(&sha, fields[i]);
 	}
-	return hash_end(&hash, "identity", digest);
+	return kvp_sha_end(&sha, "identity", digest);
 }
 
 /* The one order that all hosts agree on: by offset, then kind, then content. */
@@ -173,7 +120,7 @@ static int check_input(const struct kvp_input *inputs, size_t i)
 
 int kvp_extra_digest(const struct kvp_input *inputs, size_t nr, uint8_t digest[KVP_DIGEST_LEN])
 {
-	struct hash hash;
+	struct kvp_sha sha;
 	size_t i;
 	int err;
 
@@ -188,13 +135,13 @@ int kvp_extra_digest(const struct kvp_input *inputs, size_t nr, uint8_t digest[K
 		if (err)
 			return err;
 	}
-	hash_begin(&hash, EXTRA_TAG);
-	hash_u64(&hash, nr);
+	kvp_sha_begin(&sha, EXTRA_TAG);
+	kvp_sha_u64(&sha, nr);
 	for (i = 0; i < nr; i++) {
-		hash_string(&hash, inputs[i].kind);
-		hash_bytes(&hash, inputs[i].content, KVP_DIGEST_LEN);
-		hash_u64(&hash, (uint64_t)inputs[i].offset);
-		hash_u64(&hash, inputs[i].length);
+		hash_string(&sha, inputs[i].kind);
+		kvp_sha_bytes(&sha, inputs[i].content, KVP_DIGEST_LEN);
+		kvp_sha_u64(&sha, (uint64_t)inputs[i].offset);
+		kvp_sha_u64(&sha, inputs[i].length);
 	}
-	return hash_end(&hash, "extra", digest);
+	return kvp_sha_end(&sha, "extra", digest);
 }

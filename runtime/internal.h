@@ -45,6 +45,7 @@ struct kvp_pool {
 	uint32_t max_copies;		/* one node's blocks and all states */
 	struct kvp_family_desc family[KVP_MAX_FAMILIES];
 	struct kvp_region region[KVP_MAX_FAMILIES];
+	struct kvp_bound *bound[KVP_MAX_FAMILIES];	/* geometry, or NULL */
 };
 
 /* ---- error.c ---- */
@@ -52,9 +53,6 @@ struct kvp_pool {
 /* Note an error of the runtime for this thread; returns @err. */
 int kvp_error_set(int err, uint32_t reason, uint32_t where, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-
-/* What failed was only an attempt, and the call goes on. */
-void kvp_error_clear(void);
 
 /* Note that operation @op failed as @head says; returns @err. The text is made when asked for. */
 int kvp_error_call(int err, uint32_t op, const struct kvp_head *head);
@@ -95,10 +93,40 @@ static inline uint64_t kvp_addr(const void *pointer)
 	return (uint64_t)(uintptr_t)pointer;
 }
 
+/* -EINVAL where @arg cannot be an operation's struct of @size bytes. */
+int kvp_arg_check(const char *what, const void *arg, uint32_t size);
+
 /* ---- seq.c ---- */
 
 /* -EINVAL where there is no prompt or it has no namespace. */
 int kvp_prompt_check(const struct kvp_prompt *prompt);
+
+/* The prompt's part of a call; it has been checked. */
+void kvp_create_fill(struct kvp_seq_create *arg, const struct kvp_prompt *prompt);
+void kvp_append_fill(struct kvp_seq_append *arg, const struct kvp_append *append);
+
+/* Make the copies that a call asked for @seq, and say so. */
+int kvp_copies_make(struct kvp_pool *pool, kvp_seq_t seq, const struct kvp_copy *copies,
+		    uint32_t nr);
+
+/* ---- prefix.c ---- */
+
+void kvp_publish_fill(struct kvp_prefix_publish *arg,
+		      const struct kvp_publish_options *options);
+void kvp_match_fill(struct kvp_prefix_match *arg, const struct kvp_prompt *prompt);
+
+/* ---- key.c ---- */
+
+/*
+ * -EKEYREJECTED where this library's keys are not those of other hosts; found out once a
+ * process, before a pool is opened.
+ */
+int kvp_key_selftest(void);
+
+/* ---- dtype.c ---- */
+
+/* The enum kvp_dtype of a name, KVP_DTYPE_NONE if there is none. */
+uint32_t kvp_dtype_find(const char *name, size_t len);
 
 /* ---- uri.c ---- */
 
@@ -130,5 +158,13 @@ void kvp_bytes_unmap(struct kvp_pool *pool);
 
 /* Rows [0, copy->tokens) of copy->src to copy->dst. */
 void kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32_t nr);
+
+/* The id can be of this pool, and this process has its bytes. */
+bool kvp_block_is_ours(const struct kvp_pool *pool, uint64_t block);
+
+/* ---- geometry.c ---- */
+
+/* Forget the geometries of a pool that is closed. */
+void kvp_geometry_drop(struct kvp_pool *pool);
 
 #endif /* KVP_RUNTIME_INTERNAL_H */

@@ -55,15 +55,15 @@ static void copies_exit(struct copies *copies)
 		free(copies->at);
 }
 
-/* Make the first @nr copies for @seq and say so. */
-static int copies_make(struct kvp_pool *pool, kvp_seq_t seq, struct copies *copies, uint32_t nr)
+int kvp_copies_make(struct kvp_pool *pool, kvp_seq_t seq, const struct kvp_copy *copies,
+		    uint32_t nr)
 {
 	struct kvp_seq_id copied = { .seq = seq };
 	int err;
 
 	if (!nr)
 		return 0;
-	kvp_bytes_copy(pool, copies->at, nr);
+	kvp_bytes_copy(pool, copies, nr);
 	/* Another thread may just be reading the sequence's table: it will not be long. */
 	while ((err = kvp_try(pool, KVP_OP_SEQ_COPIED, &copied)) == -EBUSY)
 		sched_yield();
@@ -80,6 +80,16 @@ int kvp_prompt_check(const struct kvp_prompt *prompt)
 			     prompt ? "space" : "prompt");
 }
 
+void kvp_create_fill(struct kvp_seq_create *arg, const struct kvp_prompt *prompt)
+{
+	memcpy(arg->space, prompt->space, sizeof(arg->space));
+	arg->tokens = kvp_addr(prompt->tokens);
+	arg->nr_tokens = prompt->nr_tokens;
+	arg->extras = kvp_addr(prompt->extras);
+	arg->nr_extras = prompt->nr_extras;
+	arg->match_limit = prompt->match_limit;
+}
+
 int kvp_seq_create(struct kvp_pool *pool, const struct kvp_prompt *prompt, uint32_t flags,
 		   uint64_t reserve, kvp_seq_t *seq, uint64_t *matched)
 {
@@ -91,12 +101,7 @@ int kvp_seq_create(struct kvp_pool *pool, const struct kvp_prompt *prompt, uint3
 		return err;
 	if (!seq)
 		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0, "seq_create: seq is NULL");
-	memcpy(arg.space, prompt->space, sizeof(arg.space));
-	arg.tokens = kvp_addr(prompt->tokens);
-	arg.nr_tokens = prompt->nr_tokens;
-	arg.extras = kvp_addr(prompt->extras);
-	arg.nr_extras = prompt->nr_extras;
-	arg.match_limit = prompt->match_limit;
+	kvp_create_fill(&arg, prompt);
 	err = kvp_do(pool, KVP_OP_SEQ_CREATE, &arg);
 	if (err)
 		return err;
@@ -106,14 +111,30 @@ int kvp_seq_create(struct kvp_pool *pool, const struct kvp_prompt *prompt, uint3
 	return 0;
 }
 
+/* @is: what the core says that the position is. */
+static int position_failed(int err, const char *what, uint64_t position, uint64_t is)
+{
+	return kvp_error_set(err, KVP_REASON_POSITION, (uint32_t)is,
+			     "%s: at position %llu: expected %llu, the tokens that the sequence has",
+			     what, (unsigned long long)position, (unsigned long long)is);
+}
+
 static int append_failed(const struct kvp_pool *pool, int err, uint64_t position,
 			 const struct kvp_seq_append *arg)
 {
 	if (arg->head.reason != KVP_REASON_POSITION)
 		return kvp_pool_failed(pool, KVP_OP_SEQ_APPEND, err, &arg->head);
-	return kvp_error_set(err, KVP_REASON_POSITION, (uint32_t)arg->position,
-			     "seq_append: at position %llu: expected %llu, the tokens that the sequence has",
-			     (unsigned long long)position, (unsigned long long)arg->position);
+	return position_failed(err, "seq_append", position, arg->position);
+}
+
+void kvp_append_fill(struct kvp_seq_append *arg, const struct kvp_append *append)
+{
+	arg->tokens = kvp_addr(append->tokens);
+	arg->nr_tokens = append->nr_tokens;
+	arg->nr_extras = append->nr_extras;
+	arg->extras = kvp_addr(append->extras);
+	arg->position = append->position;
+	arg->reserve = append->reserve;
 }
 
 int kvp_seq_append_at(struct kvp_pool *pool, kvp_seq_t seq, uint64_t position,
@@ -142,7 +163,7 @@ int kvp_seq_append_at(struct kvp_pool *pool, kvp_seq_t seq, uint64_t position,
 	if (err)
 		err = append_failed(pool, err, position, &arg);
 	else
-		err = copies_make(pool, seq, &copies, arg.nr_copies);
+		err = kvp_copies_make(pool, seq, copies.at, arg.nr_copies);
 	copies_exit(&copies);
 	return err;
 }
@@ -174,24 +195,82 @@ int kvp_seq_fork(struct kvp_pool *pool, kvp_seq_t seq, uint64_t tokens, kvp_seq_
 	if (err)
 		err = kvp_pool_failed(pool, KVP_OP_SEQ_FORK, err, &arg.head);
 	else
-		err = copies_make(pool, arg.child, &copies, arg.nr_copies);
+		err = kvp_copies_make(pool, arg.child, copies.at, arg.nr_copies);
 	copies_exit(&copies);
 	if (!err)
 		*child = arg.child;
 	return err;
 }
 
-int kvp_seq_set_tokens(struct kvp_pool *pool, kvp_seq_t seq, const uint32_t *tokens,
-		       uint32_t nr_tokens)
+int kvp_seq_append_plan(struct kvp_pool *pool, kvp_seq_t seq, const struct kvp_append *append,
+			struct kvp_copy *copies, uint32_t *nr)
+{
+	struct kvp_seq_append arg = { .seq = seq, .copies = kvp_addr(copies) };
+	int err;
+
+	if (!append || !nr)
+		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0, "seq_append: %s is NULL",
+				     append ? "nr" : "append");
+	kvp_append_fill(&arg, append);
+	arg.nr_copies = *nr;
+	err = kvp_try(pool, KVP_OP_SEQ_APPEND, &arg);
+	if (err)
+		return append_failed(pool, err, append->position, &arg);
+	*nr = arg.nr_copies;
+	return 0;
+}
+
+int kvp_seq_fork_plan(struct kvp_pool *pool, kvp_seq_t seq, uint64_t tokens, kvp_seq_t *child,
+		      struct kvp_copy *copies, uint32_t *nr)
+{
+	struct kvp_seq_fork arg = { .seq = seq, .tokens = tokens, .copies = kvp_addr(copies) };
+	int err;
+
+	if (!child || !nr)
+		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0, "seq_fork: %s is NULL",
+				     child ? "nr" : "child");
+	arg.nr_copies = *nr;
+	err = kvp_do(pool, KVP_OP_SEQ_FORK, &arg);
+	if (err)
+		return err;
+	*child = arg.child;
+	*nr = arg.nr_copies;
+	return 0;
+}
+
+int kvp_seq_copied(struct kvp_pool *pool, kvp_seq_t seq)
+{
+	struct kvp_seq_id arg = { .seq = seq };
+
+	return kvp_do(pool, KVP_OP_SEQ_COPIED, &arg);
+}
+
+int kvp_seq_set_tokens_at(struct kvp_pool *pool, kvp_seq_t seq, uint64_t position,
+			  const uint32_t *tokens, uint32_t nr_tokens,
+			  const struct kvp_extra *extras, uint32_t nr_extras)
 {
 	struct kvp_seq_set_tokens arg = {
 		.seq = seq,
 		.tokens = kvp_addr(tokens),
 		.nr_tokens = nr_tokens,
-		.position = KVP_POS_END,
+		.nr_extras = nr_extras,
+		.extras = kvp_addr(extras),
+		.position = position,
 	};
+	int err;
 
-	return kvp_do(pool, KVP_OP_SEQ_SET_TOKENS, &arg);
+	err = kvp_try(pool, KVP_OP_SEQ_SET_TOKENS, &arg);
+	if (!err)
+		return 0;
+	if (arg.head.reason == KVP_REASON_POSITION)
+		return position_failed(err, "seq_set_tokens", position, arg.position);
+	return kvp_pool_failed(pool, KVP_OP_SEQ_SET_TOKENS, err, &arg.head);
+}
+
+int kvp_seq_set_tokens(struct kvp_pool *pool, kvp_seq_t seq, const uint32_t *tokens,
+		       uint32_t nr_tokens)
+{
+	return kvp_seq_set_tokens_at(pool, seq, KVP_POS_END, tokens, nr_tokens, NULL, 0);
 }
 
 int kvp_seq_advance(struct kvp_pool *pool, kvp_seq_t seq, uint64_t computed)
@@ -213,44 +292,4 @@ int kvp_seq_free(struct kvp_pool *pool, kvp_seq_t seq)
 	struct kvp_seq_id arg = { .seq = seq };
 
 	return kvp_do(pool, KVP_OP_SEQ_FREE, &arg);
-}
-
-/* ---- reading ---- */
-
-int kvp_seq_lengths(struct kvp_pool *pool, kvp_seq_t seq, struct kvp_lengths *lengths)
-{
-	struct kvp_seq_table arg = { .seq = seq };
-	int err;
-
-	if (!lengths)
-		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0,
-				     "seq_lengths: lengths is NULL");
-	err = kvp_do(pool, KVP_OP_SEQ_TABLE, &arg);
-	if (err)
-		return err;
-	lengths->tokens = arg.nr_tokens;
-	lengths->computed = arg.nr_computed;
-	lengths->reserved = arg.nr_reserved;
-	lengths->published = arg.nr_published;
-	return 0;
-}
-
-int kvp_seq_table(struct kvp_pool *pool, kvp_seq_t seq, uint32_t family, uint64_t first,
-		  uint64_t *blocks, uint32_t *nr)
-{
-	struct kvp_seq_table arg = {
-		.seq = seq,
-		.blocks = kvp_addr(blocks),
-		.family = family,
-		.first = first,
-	};
-	int err;
-
-	if (!nr)
-		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0, "seq_table: nr is NULL");
-	arg.nr_blocks = *nr;
-	err = kvp_do(pool, KVP_OP_SEQ_TABLE, &arg);
-	if (!err)
-		*nr = arg.nr_blocks;
-	return err;
 }

@@ -11,6 +11,17 @@
 #define DEFAULT_BLOCK_TOKENS	16
 #define DEFAULT_ROW_BYTES	64
 
+enum key {
+	KEY_BLOCKS,
+	KEY_BLOCK_TOKENS,
+	KEY_ROW_BYTES,
+	KEY_DTYPE,
+	KEY_FAMILY,
+	KEY_INDEX_TOKENS,
+	KEY_RIGHTS,
+	NR_KEYS,
+};
+
 /* A piece of the URI. */
 struct span {
 	const char *at;
@@ -22,11 +33,13 @@ struct span {
  * @text: the URI
  * @uri: result
  * @seen: bit i: keys[i] was there
+ * @where: its offset, of the first if there are several
  */
 struct parser {
 	const char *text;
 	struct kvp_uri *uri;
 	unsigned int seen;
+	uint32_t where[NR_KEYS];
 };
 
 static bool span_is(struct span span, const char *word)
@@ -125,6 +138,21 @@ static int parse_row_bytes(struct parser *parser, struct span key, struct span v
 			    &parser->uri->families[0].row_bytes);
 }
 
+static int parse_dtype_of(const struct parser *parser, struct span key, struct span value,
+			  uint32_t *dtype)
+{
+	*dtype = kvp_dtype_find(value.at, value.len);
+	if (*dtype)
+		return 0;
+	return bad_value(parser, key, value,
+			 "the dtype f32, f16, bf16, i8, fp8-e4m3, fp8-e5m2 or opaque8");
+}
+
+static int parse_dtype(struct parser *parser, struct span key, struct span value)
+{
+	return parse_dtype_of(parser, key, value, &parser->uri->families[0].dtype);
+}
+
 static int parse_index_tokens(struct parser *parser, struct span key, struct span value)
 {
 	return parse_number_u32(parser, key, value, UINT32_MAX,
@@ -166,15 +194,16 @@ static int parse_kind(const struct parser *parser, struct span key, struct span 
 	return 0;
 }
 
-#define FAMILY_FORM "NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES, and for window ,WINDOW"
-#define FAMILY_PARTS	6
+#define FAMILY_FORM "NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES, and for window ,WINDOW; then ,DTYPE"
+#define FAMILY_PARTS	7
+#define FAMILY_FIXED	5		/* that every family has */
 
 static int parse_family(struct parser *parser, struct span key, struct span value)
 {
 	struct kvp_pool_config *config = &parser->uri->config;
 	struct kvp_family_config *family;
 	struct span rest = value, part[FAMILY_PARTS];
-	size_t nr = 0;
+	size_t nr = 0, fixed;
 	char *name;
 	int err;
 
@@ -184,7 +213,7 @@ static int parse_family(struct parser *parser, struct span key, struct span valu
 				     KVP_MAX_FAMILIES);
 	while (rest.at && nr < FAMILY_PARTS)
 		part[nr++] = span_cut(&rest, ',');
-	if (rest.at || nr < FAMILY_PARTS - 1)
+	if (rest.at || nr < FAMILY_FIXED)
 		return bad_value(parser, key, value, FAMILY_FORM);
 	if (part[0].len >= KVP_FAMILY_NAME_LEN)
 		return bad_value(parser, key, part[0], "a name of at most 15 bytes");
@@ -195,7 +224,8 @@ static int parse_family(struct parser *parser, struct span key, struct span valu
 	memcpy(name, part[0].at, part[0].len);
 	family->name = name;
 	err = parse_kind(parser, key, part[1], &family->kind);
-	if (!err && (nr == FAMILY_PARTS) != (family->kind == KVP_FAMILY_WINDOW))
+	fixed = FAMILY_FIXED + (family->kind == KVP_FAMILY_WINDOW);
+	if (!err && (nr < fixed || nr > fixed + 1))
 		err = bad_value(parser, key, value, FAMILY_FORM);
 	if (!err)
 		err = parse_number(parser, key, part[2], KVP_MAX_BLOCKS, &family->blocks);
@@ -204,36 +234,31 @@ static int parse_family(struct parser *parser, struct span key, struct span valu
 				       &family->block_tokens);
 	if (!err)
 		err = parse_number(parser, key, part[4], INT64_MAX, &family->row_bytes);
-	if (!err && nr == FAMILY_PARTS)
+	if (!err && fixed > FAMILY_FIXED)
 		err = parse_number_u32(parser, key, part[5], UINT32_MAX, &family->window);
+	if (!err && nr > fixed)
+		err = parse_dtype_of(parser, key, part[fixed], &family->dtype);
 	if (!err)
 		config->nr_families++;
 	return err;
 }
 
-enum key {
-	KEY_BLOCKS,
-	KEY_BLOCK_TOKENS,
-	KEY_ROW_BYTES,
-	KEY_FAMILY,
-	KEY_INDEX_TOKENS,
-	KEY_RIGHTS,
-};
-
 static const struct {
 	const char *name;
 	int (*parse)(struct parser *parser, struct span key, struct span value);
-} keys[] = {
+} keys[NR_KEYS] = {
 	[KEY_BLOCKS] = { "blocks", parse_blocks },
 	[KEY_BLOCK_TOKENS] = { "block_tokens", parse_block_tokens },
 	[KEY_ROW_BYTES] = { "row_bytes", parse_row_bytes },
+	[KEY_DTYPE] = { "dtype", parse_dtype },
 	[KEY_FAMILY] = { "family", parse_family },
 	[KEY_INDEX_TOKENS] = { "index_tokens", parse_index_tokens },
 	[KEY_RIGHTS] = { "rights", parse_rights },
 };
 
 #define KEY(key)	(1U << (key))
-#define SINGLE_KEYS	(KEY(KEY_BLOCKS) | KEY(KEY_BLOCK_TOKENS) | KEY(KEY_ROW_BYTES))
+#define SINGLE_KEYS	(KEY(KEY_BLOCKS) | KEY(KEY_BLOCK_TOKENS) | KEY(KEY_ROW_BYTES) | \
+			 KEY(KEY_DTYPE))
 
 static int parse_pair(struct parser *parser, struct span pair)
 {
@@ -241,13 +266,13 @@ static int parse_pair(struct parser *parser, struct span pair)
 	struct span key = span_cut(&value, '=');
 	size_t i;
 
-	for (i = 0; i < KVP_ARRAY_SIZE(keys); i++) {
+	for (i = 0; i < NR_KEYS; i++) {
 		if (span_is(key, keys[i].name))
 			break;
 	}
-	if (i == KVP_ARRAY_SIZE(keys))
+	if (i == NR_KEYS)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
-				     "uri: unknown key \"%.*s\": expected blocks, block_tokens, row_bytes, family, index_tokens or rights",
+				     "uri: unknown key \"%.*s\": expected blocks, block_tokens, row_bytes, dtype, family, index_tokens or rights",
 				     shown(key), key.at);
 	if (!value.at)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
@@ -257,18 +282,16 @@ static int parse_pair(struct parser *parser, struct span pair)
 		return kvp_error_set(-EINVAL, KVP_REASON_DUPLICATE, offset_of(parser, key),
 				     "uri: key \"%s\" is there twice: expected it once",
 				     keys[i].name);
+	if (!(parser->seen & KEY(i)))
+		parser->where[i] = offset_of(parser, key);
 	parser->seen |= KEY(i);
 	return keys[i].parse(parser, key, value);
 }
 
-/* The name of the first key of @mask that was there. */
-static const char *first_key(const struct parser *parser, unsigned int mask)
+/* The first key of @mask that was there. */
+static enum key first_key(const struct parser *parser, unsigned int mask)
 {
-	size_t i = 0;
-
-	while (!(parser->seen & mask & KEY(i)))
-		i++;
-	return keys[i].name;
+	return (enum key)__builtin_ctz(parser->seen & mask);
 }
 
 /* What the keys say together. */
@@ -277,20 +300,21 @@ static int finish(struct parser *parser)
 	struct kvp_pool_config *config = &parser->uri->config;
 	struct kvp_family_config *only = &parser->uri->families[0];
 	bool single = parser->seen & SINGLE_KEYS;
+	enum key key = single ? first_key(parser, SINGLE_KEYS) : KEY_INDEX_TOKENS;
 
 	if (single && config->nr_families)
-		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],
 				     "uri: key \"%s\" with key \"family\": expected one way or the other",
-				     first_key(parser, SINGLE_KEYS));
+				     keys[key].name);
 	if (!single && !config->nr_families && (parser->seen & KEY(KEY_INDEX_TOKENS)))
-		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],
 				     "uri: key \"index_tokens\" without a family: expected key \"blocks\" or \"family\"");
 	if (!single)
 		return 0;
 	if (!(parser->seen & KEY(KEY_BLOCKS)))
-		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],
 				     "uri: key \"%s\" without key \"blocks\": expected blocks=NUMBER",
-				     first_key(parser, SINGLE_KEYS));
+				     keys[key].name);
 	only->kind = KVP_FAMILY_DENSE;
 	if (!only->block_tokens)
 		only->block_tokens = DEFAULT_BLOCK_TOKENS;

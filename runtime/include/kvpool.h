@@ -14,8 +14,13 @@
  *
  * "Errors: as KVP_OP_X" means those that <linux/kvpool.h> states for that
  * operation. Every function on a pool can also give -EIO/DESTROYED and -EPERM
- * (the pool was opened before a fork(), see below). A pool argument must not be
- * NULL; other arguments that must not be NULL and are give -EINVAL.
+ * (the pool was opened before a fork(), see below). A pool or batch argument must
+ * not be NULL; other arguments that must not be NULL and are give -EINVAL/POINTER,
+ * arrays of the contract that are NULL with a count above 0 -EFAULT/POINTER.
+ *
+ * Memory: once a pool is open, the functions on sequences, prefixes, rows, raw
+ * blocks and batches allocate nothing in this library, except as they say; what
+ * the core needs for a sequence or a match it takes and frees itself.
  *
  * Ownership: what a function takes is read during the call only and stays the
  * caller's; what it gives is written to memory of the caller, unless it says
@@ -26,7 +31,7 @@
  * nothing. Rows are moved after such a call, not in it: while kvp_rows_*()
  * runs, no other thread may append to, truncate, publish or free the same
  * sequence. kvp_pool_close() and kvp_seq_free() must be the last call on their
- * object.
+ * object. Functions that need no pool may be called by any thread at any time.
  *
  * fork(2): a pool inside the process belongs to the process that opened it. In
  * a child every call on it gives -EPERM, its bytes are not mapped, and
@@ -41,9 +46,18 @@
 
 #include <linux/kvpool.h>
 
+#include "kvpool_geometry.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- version --------------------------------------------------------------- */
+
+#define KVP_VERSION	"0.1.0"
+
+/* KVP_VERSION of the library that is linked, which may be newer than its header's; static text. */
+const char *kvp_version(void);
 
 /* ---- errors ---------------------------------------------------------------- */
 
@@ -86,6 +100,15 @@ const char *kvp_reason_name(uint32_t reason);
  * different, except that there must be a model. The namespace digest is SHA-256 over the fields
  * in this order, each with its tag and its length, so that no two different sets of fields have
  * the same bytes.
+ *
+ * Rows are shared only where all of this, the token ids and the extra digests are equal: change
+ * the type or the layout of the KV, say so in @dtype or @layout, and nothing that was published
+ * before matches. What a match promises is that the rows are the very bytes that somebody
+ * computed for these tokens under this identity. It does NOT promise that they equal, bit
+ * for bit, what computing them again would give: with other kernel shapes (another batch or chunk
+ * size, another split of the work) the same engine rounds sums in another order, and a fresh
+ * computation can differ by a step of the type. An engine that needs equal bits must compute
+ * under equal shapes, and name in @layout whatever else its numbers depend on.
  */
 struct kvp_identity {
 	const char *model;		/* tag 1 */
@@ -150,6 +173,7 @@ struct kvp_pool;			/* one client of one pool */
  * @row_bytes: bytes of one row (one token; STATE: of the whole slot), > 0. A block is
  *             block_tokens rows, one after the other
  * @window: WINDOW: tokens, > 0; otherwise 0
+ * @dtype: enum kvp_dtype, 0 (KVP_DTYPE_NONE): not said
  */
 struct kvp_family_config {
 	const char *name;
@@ -158,6 +182,7 @@ struct kvp_family_config {
 	uint64_t blocks;
 	uint64_t row_bytes;
 	uint32_t window;
+	uint32_t dtype;
 };
 
 /**
@@ -167,6 +192,9 @@ struct kvp_family_config {
  * @index_tokens: tokens of an index node, 0: least common multiple of the families' block tokens
  * @mode: permission bits, 0: 0600
  * @flags: KVP_POOL_*
+ * @policy: KVP_RECLAIM_*
+ * @nodes: index nodes, 0: as many as the blocks can need
+ * @extras: extra and namespace digests that can be kept, 0: a default
  */
 struct kvp_pool_config {
 	const struct kvp_family_config *families;
@@ -174,6 +202,9 @@ struct kvp_pool_config {
 	uint32_t index_tokens;
 	uint32_t mode;
 	uint32_t flags;
+	uint32_t policy;
+	uint64_t nodes;
+	uint64_t extras;
 };
 
 /*
@@ -182,17 +213,18 @@ struct kvp_pool_config {
  *   inproc:NAME              a pool inside this process that exists already
  *   inproc:NAME?KEY=VALUE&…  the same, made if it does not exist and the keys describe its
  *                            families; of the only family: blocks, block_tokens (default 16),
- *                            row_bytes (64); of several:
- *                            family=NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES[,WINDOW]
+ *                            row_bytes (64), dtype (not said); of several:
+ *                            family=NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES[,WINDOW][,DTYPE]
  *                            once for each (KIND dense, window, state; WINDOW with window
- *                            only; NAME may be empty); index_tokens;
+ *                            only; NAME may be empty; DTYPE as kvp_dtype_name()); index_tokens;
  *                            rights=use,publish,admin (to take fewer than allowed)
  *   dev:NAME                 a pool of /dev/kvpool: -EOPNOTSUPP for now
  *
  * Numbers are decimal and above zero. On success *@pool is the caller's, to be closed with
  * kvp_pool_close(). A second open of a pool is a client of its own that sees the same bytes
  * (at another address). Without the right "use" no bytes are mapped. An existing pool
- * whose description differs from the one asked for: -EINVAL.
+ * whose description differs from the one asked for: -EINVAL (a dtype that is not said, and an empty
+ * NAME, differ from none).
  * Errors: -EINVAL (malformed; kvp_error() names the key, and where is its offset in @uri),
  * -ENOENT/NO_POOL, -EACCES (a right in rights= is not allowed), -EOPNOTSUPP/DOOR, those of
  * kvp_pool_create(), and as KVP_OP_POOL_ATTACH.
@@ -222,12 +254,52 @@ void kvp_pool_close(struct kvp_pool *pool);
 int kvp_pool_destroy(struct kvp_pool *pool, uint32_t flags);
 
 /*
+ * The same by name, for a pool of this process that one has not opened: one that was made with
+ * KVP_POOL_PERSISTENT and outlived its clients. Errors: as KVP_OP_POOL_DESTROY; -EINVAL/NAME
+ * (longer than KVP_NAME_LEN - 1), -ENOMEM.
+ */
+int kvp_pool_destroy_name(const char *name, uint32_t flags);
+
+/*
+ * The pools of this process that the caller may use. *@nr: in: room in @pools (which may be NULL
+ * with 0), out: entries written; *@total (may be NULL): pools that there are. Errors: as
+ * KVP_OP_POOL_LIST; -ENOMEM.
+ */
+int kvp_pool_list(struct kvp_pool_entry *pools, uint32_t *nr, uint32_t *total);
+
+/*
  * Any operation of the contract on the pool's client: @arg is the operation's struct of @size
  * bytes, of which this fills in head.size. On an error head.reason and head.where are set in
- * @arg too. Errors: as @op; -EINVAL/SIZE (@size has no room for a head).
+ * @arg too. Errors: as @op; -EINVAL (SIZE: @size has no room for a head; ALIGNMENT: @arg is not
+ * at a multiple of 8).
  */
 int kvp_pool_call(struct kvp_pool *pool, enum kvp_op op, void *arg, uint32_t size);
 
+/* ---- what a pool is --------------------------------------------------------- */
+
+/*
+ * What this way to the pool can do, by KVP_FEATURE_* bits; also where the pool was destroyed.
+ * Errors: as KVP_OP_ABI.
+ */
+int kvp_pool_abi(struct kvp_pool *pool, struct kvp_abi *abi);
+
+/*
+ * Name, owner, mode, ids and sizes; @info->families is NULL and @info->nr_families their number
+ * (kvp_pool_family() has them). Errors: as KVP_OP_POOL_INFO.
+ */
+int kvp_pool_get_info(struct kvp_pool *pool, struct kvp_pool_info *info);
+
+/*
+ * The description that makes another pool like this one: @config for kvp_pool_create(), with
+ * its families in @families, which has room for @nr (kvp_pool_nr_families() suffices). Names
+ * point into @pool and end with it. Errors: -EOVERFLOW/COUNT (@nr too small; where = how
+ * many are needed), and as KVP_OP_POOL_INFO and KVP_OP_STATS.
+ */
+int kvp_pool_describe(struct kvp_pool *pool, struct kvp_pool_config *config,
+		      struct kvp_family_config *families, size_t nr);
+
+/* The pool's name; lives as long as @pool. */
+const char *kvp_pool_name(const struct kvp_pool *pool);
 /* Tokens of an index node: what is published and matched is a multiple of it. */
 uint32_t kvp_pool_index_tokens(const struct kvp_pool *pool);
 uint32_t kvp_pool_nr_families(const struct kvp_pool *pool);
@@ -235,6 +307,31 @@ uint32_t kvp_pool_nr_families(const struct kvp_pool *pool);
 uint32_t kvp_pool_rights(const struct kvp_pool *pool);
 /* Description of a family; NULL if there is none. Lives as long as @pool. */
 const struct kvp_family_desc *kvp_pool_family(const struct kvp_pool *pool, uint32_t family);
+
+/*
+ * Index of the family of that name (the first, if several have it). Errors: -EINVAL/POINTER,
+ * -ENOENT/FAMILY.
+ */
+int kvp_pool_find_family(const struct kvp_pool *pool, const char *name, uint32_t *family);
+/*
+ * Copies that one append or fork can ask for at most: the blocks of one index node and one
+ * state a state family.
+ */
+uint32_t kvp_pool_max_copies(const struct kvp_pool *pool);
+
+/*
+ * The memory files that hold the bytes, for engines that map or register them on their own.
+ * Backing i is that of family i; those that kvp_backing_add() adds (needs ADMIN) follow, and the
+ * pool hands them to whoever opens it. @fd stays the caller's; @length bytes is the file's
+ * size; @label is the caller's to choose; *@index (may be NULL) is its number. get
+ * gives in @backing a new descriptor, close-on-exec, which is the caller's to close. Errors: as
+ * KVP_OP_BACKING_ADD and _GET.
+ */
+int kvp_backing_add(struct kvp_pool *pool, int fd, uint64_t length, uint64_t label,
+		    uint32_t *index);
+int kvp_backing_get(struct kvp_pool *pool, uint32_t index, struct kvp_backing *backing);
+
+/* ---- watching and steering a pool --------------------------------------------- */
 
 /*
  * Counters of the pool (@client 0), of oneself (KVP_STATS_SELF) or of a client (needs ADMIN), and
@@ -252,10 +349,52 @@ int kvp_pool_audit(struct kvp_pool *pool, struct kvp_finding *findings, uint32_t
 		   uint64_t *total);
 
 /*
+ * The same with all that the audit says: @result->total findings, blocks and nodes recounted.
+ */
+int kvp_pool_audit_all(struct kvp_pool *pool, struct kvp_finding *findings, uint32_t nr,
+		       struct kvp_audit *result);
+
+/*
+ * Who is attached (oneself; with ADMIN, all). *@nr: in: room in @clients (which may be NULL with
+ * 0), out: entries written; *@total (may be NULL): clients that there are. Errors: as
+ * KVP_OP_CLIENT_LIST.
+ */
+int kvp_pool_clients(struct kvp_pool *pool, struct kvp_client_entry *clients, uint32_t *nr,
+		     uint32_t *total);
+
+/*
+ * Limits and guarantees of a client (needs ADMIN): those members of @limit that @limit->mask
+ * (KVP_LIMIT_*) names; @limit->head is not looked at. Client 0: those who open the pool from
+ * now on. Errors: as KVP_OP_LIMIT.
+ */
+int kvp_pool_limit(struct kvp_pool *pool, const struct kvp_limit *limit);
+
+/*
+ * What each block of @family is: its owner, count, age, why it is not free. *@nr: in: room in
+ * @blocks, > 0, out: entries written, 0 after the last block. *@cursor: 0 to begin with, then
+ * as the last call left it. Not a snapshot: blocks change between two calls. Errors: as
+ * KVP_OP_BLOCK_DUMP.
+ */
+int kvp_pool_dump(struct kvp_pool *pool, uint32_t family, uint64_t *cursor,
+		  struct kvp_block_entry *blocks, uint32_t *nr);
+
+/*
  * Reclaim up to *@nodes (> 0) idle index nodes (needs ADMIN); *@nodes becomes the number
  * reclaimed. Errors: as KVP_OP_PREFIX_RECLAIM.
  */
 int kvp_pool_reclaim(struct kvp_pool *pool, uint64_t *nodes);
+
+/*
+ * What was stored and removed since event *@cursor, for routers that mirror what is published;
+ * see DOC: Events in <linux/kvpool.h>. *@cursor 0: begin with what happens from now on. *@nr:
+ * in: room in @events (NULL with 0), out: events written, oldest first; less than there was
+ * room for: there are no more now. *@cursor becomes where to go on. *@lost above 0: so many
+ * events were overwritten before they were read; the mirror must begin anew from
+ * kvp_pool_dump(). Events name blocks; who publishes knows their keys (kvp_prefix_keys()). Does
+ * not wait. Errors: as KVP_OP_EVENTS.
+ */
+int kvp_events_read(struct kvp_pool *pool, uint64_t *cursor, struct kvp_event *events,
+		    uint32_t *nr, uint64_t *lost);
 
 /* ---- sequences --------------------------------------------------------------- */
 
@@ -324,6 +463,11 @@ int kvp_seq_append_at(struct kvp_pool *pool, kvp_seq_t seq, uint64_t position,
 int kvp_seq_set_tokens(struct kvp_pool *pool, kvp_seq_t seq, const uint32_t *tokens,
 		       uint32_t nr_tokens);
 
+/* The same with extra digests and the tokens the sequence has, as kvp_seq_append_at(). */
+int kvp_seq_set_tokens_at(struct kvp_pool *pool, kvp_seq_t seq, uint64_t position,
+			  const uint32_t *tokens, uint32_t nr_tokens,
+			  const struct kvp_extra *extras, uint32_t nr_extras);
+
 /*
  * KV of the first @computed tokens is written; never goes back. Blocks that a window has left
  * behind are given back. Errors: as KVP_OP_SEQ_ADVANCE.
@@ -357,6 +501,76 @@ int kvp_seq_lengths(struct kvp_pool *pool, kvp_seq_t seq, struct kvp_lengths *le
 int kvp_seq_table(struct kvp_pool *pool, kvp_seq_t seq, uint32_t family, uint64_t first,
 		  uint64_t *blocks, uint32_t *nr);
 
+/**
+ * struct kvp_table - a piece of a block table, with what it means in positions
+ * @family: in: whose table
+ * @nr: in: room in @blocks; out: ids written
+ * @first: in: index of the first slot wanted
+ * @blocks: in: where to write ids; NULL with @nr 0: only the rest is wanted
+ * @total: out: slots of the table
+ * @position: out: position of the first token in slot @first (STATE: 0)
+ * @block_tokens: out: positions that each slot covers (STATE: 0, all of them)
+ * @lengths: out: of the sequence, of the same moment as the ids
+ */
+struct kvp_table {
+	uint32_t family;
+	uint32_t nr;
+	uint64_t first;
+	uint64_t *blocks;
+	uint64_t total;
+	uint64_t position;
+	uint64_t block_tokens;
+	struct kvp_lengths lengths;
+};
+
+/* Table and lengths in one call, of one moment. Errors: as KVP_OP_SEQ_TABLE. */
+int kvp_seq_read(struct kvp_pool *pool, kvp_seq_t seq, struct kvp_table *table);
+
+/* In kvp_seq_slots(): the row was let go by its window. */
+#define KVP_SLOT_NONE	(~0ULL)
+
+/*
+ * Where the rows of positions [@first, @first + @nr), @nr > 0, lie ("slot mapping"): slots[i] is
+ * index of the block * block_tokens + row in the block. Only reserved positions have a
+ * place. Errors: -EINVAL (LENGTH: beyond what is reserved; COUNT: @nr 0; FAMILY; POINTER),
+ * -EOPNOTSUPP/STATE_FAMILY, and as KVP_OP_SEQ_TABLE. @slots may have been written to in part
+ * where another thread truncated the sequence meanwhile.
+ */
+int kvp_seq_slots(struct kvp_pool *pool, kvp_seq_t seq, uint32_t family, uint64_t first,
+		  uint64_t nr, uint64_t *slots);
+
+/**
+ * struct kvp_append - what to append
+ * @tokens: ids
+ * @nr_tokens: how many, may be 0 with @reserve
+ * @nr_extras: how many
+ * @extras: extra digests, ascending by node
+ * @position: tokens the caller believes the sequence has, or KVP_POS_END
+ * @reserve: slots that must exist beyond the tokens
+ */
+struct kvp_append {
+	const uint32_t *tokens;
+	uint32_t nr_tokens;
+	uint32_t nr_extras;
+	const struct kvp_extra *extras;
+	uint64_t position;
+	uint64_t reserve;
+};
+
+/*
+ * For engines that copy bytes by themselves, on another device say: append and fork that only
+ * say which rows must be copied. *@nr: in: room in @copies (kvp_pool_max_copies()
+ * always suffices), out: copies to make, of which kvp_seq_copied() must then be told (fork: for
+ * the child) before anything else is done with the sequence. Errors: as kvp_seq_append_at() and
+ * kvp_seq_fork(); -EOVERFLOW/COPIES (where = how many are needed).
+ */
+int kvp_seq_append_plan(struct kvp_pool *pool, kvp_seq_t seq, const struct kvp_append *append,
+			struct kvp_copy *copies, uint32_t *nr);
+int kvp_seq_fork_plan(struct kvp_pool *pool, kvp_seq_t seq, uint64_t tokens, kvp_seq_t *child,
+		      struct kvp_copy *copies, uint32_t *nr);
+/* The copies are made; nothing happens if none were asked for. Errors: as KVP_OP_SEQ_COPIED. */
+int kvp_seq_copied(struct kvp_pool *pool, kvp_seq_t seq);
+
 /* ---- prefixes ----------------------------------------------------------------- */
 
 /*
@@ -365,17 +579,108 @@ int kvp_seq_table(struct kvp_pool *pool, kvp_seq_t seq, uint32_t family, uint64_
  */
 int kvp_publish(struct kvp_pool *pool, kvp_seq_t seq, uint64_t *published);
 
+/**
+ * struct kvp_publish_options - how to publish
+ * @limit: publish at most so many tokens from the start; 0: all that are computed
+ * @tag: label for kvp_invalidate_tag(), 0: none
+ * @flags: KVP_PUBLISH_*
+ */
+struct kvp_publish_options {
+	uint64_t limit;
+	uint32_t tag;
+	uint32_t flags;
+};
+
+/**
+ * struct kvp_published - what became of it
+ * @tokens: tokens from the start that are published now
+ * @nr_new: index nodes that were new
+ * @nr_shared: index nodes that somebody had published already
+ */
+struct kvp_published {
+	uint64_t tokens;
+	uint64_t nr_new;
+	uint64_t nr_shared;
+};
+
+/*
+ * Publish with @options (NULL: as kvp_publish()); @result may be NULL. Errors: as
+ * KVP_OP_PREFIX_PUBLISH.
+ */
+int kvp_publish_with(struct kvp_pool *pool, kvp_seq_t seq,
+		     const struct kvp_publish_options *options, struct kvp_published *result);
+
 /*
  * How many tokens of @prompt are published. Holds nothing: they may be reclaimed at once.
  * Errors: as KVP_OP_PREFIX_MATCH.
  */
 int kvp_match(struct kvp_pool *pool, const struct kvp_prompt *prompt, uint64_t *matched);
 
+typedef uint64_t kvp_match_t;		/* id, valid in its pool's client only; 0 is none */
+
+/*
+ * The same, and keep what was matched from being reclaimed until kvp_match_release(), which the
+ * caller owes if *@match is not 0 (0: nothing matched, nothing is held). *@matched may be NULL.
+ * Errors: as KVP_OP_PREFIX_MATCH.
+ */
+int kvp_match_hold(struct kvp_pool *pool, const struct kvp_prompt *prompt, kvp_match_t *match,
+		   uint64_t *matched);
+
+/*
+ * The same with the block ids of @family. *@nr: in: room in @blocks, out: written (of the
+ * first nodes; KVP_BLOCK_NULL for a node that has none). *@matched may be NULL. @match NULL: hold
+ * nothing, the ids may be old when they are read. Errors: as KVP_OP_PREFIX_MATCH.
+ */
+int kvp_match_blocks(struct kvp_pool *pool, const struct kvp_prompt *prompt, uint32_t family,
+		     uint64_t *blocks, uint32_t *nr, kvp_match_t *match, uint64_t *matched);
+
+/* End a match; its id is not used again. Errors: as KVP_OP_PREFIX_RELEASE. */
+int kvp_match_release(struct kvp_pool *pool, kvp_match_t match);
+
 /*
  * Never match again what was published in this namespace up to now (needs ADMIN). Errors: as
  * KVP_OP_PREFIX_INVALIDATE.
  */
 int kvp_invalidate_space(struct kvp_pool *pool, const uint8_t space[KVP_DIGEST_LEN]);
+
+/*
+ * Never match again the last node of @prompt (whole nodes) and what follows it; or the nodes
+ * that were published with @tag (> 0) and what follows them (needs ADMIN). *@nr_subtrees (may be
+ * NULL): subtrees of the index that were cut off, 0 if there was nothing. Errors: as
+ * KVP_OP_PREFIX_INVALIDATE.
+ */
+int kvp_invalidate_prefix(struct kvp_pool *pool, const struct kvp_prompt *prompt,
+			  uint64_t *nr_subtrees);
+int kvp_invalidate_tag(struct kvp_pool *pool, uint32_t tag, uint64_t *nr_subtrees);
+
+/*
+ * Portable keys of the full nodes of @prompt (whose match_limit does not matter), of @index_tokens
+ * ids each: equal on every host, in every process and pool, for equal contents from the
+ * namespace on, and for no others. A router looks prefixes up by them; in events and dumps the
+ * same nodes are known by their blocks (kvp_seq_table(), kvp_match_blocks()). Needs no pool. Uses
+ * one state of libcrypto, and no more memory for many nodes than for one.
+ *
+ * *@nr: in: room in @keys, out: keys written, @prompt->nr_tokens / @index_tokens. Errors: -EINVAL
+ * (POINTER; VALUE: @index_tokens 0 or above KVP_MAX_CALL_TOKENS; EXTRA: digests not ascending or
+ * outside the tokens, where = which), -EOVERFLOW/COUNT (no room; where = how many are needed),
+ * -ENOMEM (some keys may have been written).
+ *
+ * Bytes hashed for a node: "kvpool-key-1", the key of its parent (32 bytes; of the first node: the
+ * namespace digest), @index_tokens (8 bytes, little-endian as all that follow), the ids (4
+ * bytes each), then 0, or 1 and the extra digest (32 bytes).
+ *
+ * Test vector: the identity with model "llama-3.1-8b", weights_revision "r1", rope
+ * "theta=500000", dtype "bf16", layout "k,v", mask "causal", tenant_salt "" (the others NULL);
+ * nodes of 4 ids, 128000 1 2 3 and 4294967295 0 65536 255; the second has the extra digest of one
+ * input: kind "image", content 00 01 02 ... 1f, offset -3, length 5. The keys are
+ *
+ * 24de5ea6f494b2a85b1744281ef71ce2f4ebbc3a980c169db603a84d6518cbfb
+ * e3cf3ef3a753628b106c2783981c0a3fa7778efeafc909271b68501cc067b2c8
+ *
+ * A library that gets others opens no pool (-EKEYREJECTED).
+ */
+int kvp_prefix_keys(const struct kvp_prompt *prompt, uint32_t index_tokens,
+		    uint8_t (*keys)[KVP_DIGEST_LEN], uint32_t *nr);
 
 /* ---- bytes --------------------------------------------------------------------- */
 
@@ -401,7 +706,8 @@ int kvp_rows_read(struct kvp_pool *pool, kvp_seq_t seq, uint32_t family, uint64_
  * Address of a block's bytes (block_tokens * row_bytes; a state's row), for engines that read
  * through block tables. Only the id's form is looked at: the caller must hold the block, and write
  * to it only if nobody else can see it. Valid until kvp_pool_close(). NULL for an id that
- * cannot be of this pool, and where no bytes are mapped.
+ * cannot be of this pool, where no bytes are mapped, and where the family has a geometry
+ * (kvp_block_plane() then).
  */
 void *kvp_block_data(struct kvp_pool *pool, uint64_t block);
 
@@ -417,6 +723,16 @@ int kvp_blocks_ref(struct kvp_pool *pool, const uint64_t *blocks, uint32_t nr);
 int kvp_blocks_unref(struct kvp_pool *pool, const uint64_t *blocks, uint32_t nr);
 
 /*
+ * Raw references on the @nr blocks (of one family) from slot @first on of a sequence's table, or
+ * of a match that is held: they stay when the sequence or the match ends. Ids that are not those
+ * of the slots are refused. Errors: as KVP_OP_BLOCK_REF; -ENOENT (NO_SEQ, NO_MATCH) for id 0.
+ */
+int kvp_blocks_ref_seq(struct kvp_pool *pool, kvp_seq_t seq, uint64_t first,
+		       const uint64_t *blocks, uint32_t nr);
+int kvp_blocks_ref_match(struct kvp_pool *pool, kvp_match_t match, uint64_t first,
+			 const uint64_t *blocks, uint32_t nr);
+
+/*
  * Before a write: *@block becomes a block that only the caller's one reference names, with the
  * same bytes; the reference on the old one moves. Errors: as KVP_OP_BLOCK_MAKE_PRIVATE.
  */
@@ -425,5 +741,7 @@ int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block);
 #ifdef __cplusplus
 }
 #endif
+
+#include "kvpool_batch.h"
 
 #endif /* KVPOOL_H */

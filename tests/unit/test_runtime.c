@@ -53,6 +53,15 @@ START_TEST(test_name_is_taken)
 	kvpr_ok(create("made", &dense, 0, &a));
 	ck_assert_str_eq(kvp_pool_family(a, 0)->name, "kv");
 	kvpr_expect(create("made", &dense, 0, &b), -EEXIST, KVP_REASON_NAME);
+	kvpr_says("pool \"made\": EEXIST: the name is taken");
+	kvpr_expect(create("ma de", &dense, 0, &b), -EINVAL, KVP_REASON_NAME);
+	kvpr_says("pool \"ma de\": EINVAL: bad name: expected 1 to 63 of letters");
+	kvpr_expect(kvp_pool_open("inproc:unmade", &b), -ENOENT, KVP_REASON_NO_POOL);
+	kvpr_says("pool \"unmade\": ENOENT: no such pool");
+	kvpr_expect(kvp_pool_destroy_name("unmade", 0), -ENOENT, KVP_REASON_NO_POOL);
+	kvpr_says("pool \"unmade\": ENOENT: no such pool");
+	kvpr_expect(kvp_pool_destroy_name("made", 0), -EBUSY, KVP_REASON_POOL_IN_USE);
+	kvpr_says("pool \"made\": EBUSY: other clients are attached");
 	ck_assert_ptr_null(b);
 	kvp_pool_close(a);
 	kvpr_ok(create("made", &dense, 0, &a));
@@ -223,6 +232,9 @@ START_TEST(test_any_operation)
 		    KVP_REASON_SIZE);
 	kvpr_expect(kvp_pool_call(pool, KVP_OP_ABI, NULL, sizeof(abi)), -EINVAL,
 		    KVP_REASON_POINTER);
+	kvpr_expect(kvp_pool_call(pool, KVP_OP_ABI, (char *)&abi + 4, sizeof(abi.head)), -EINVAL,
+		    KVP_REASON_ALIGNMENT);
+	kvpr_says("expected a multiple of 8");
 }
 END_TEST
 

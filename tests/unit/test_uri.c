@@ -24,6 +24,7 @@ static void expect_family(struct kvp_pool *pool, uint32_t family,
 	ck_assert_uint_eq(desc->blocks, expected->blocks);
 	ck_assert_uint_eq(desc->block_bytes, expected->block_bytes);
 	ck_assert_uint_eq(desc->window, expected->window);
+	ck_assert_uint_eq(desc->dtype, expected->dtype);
 }
 
 START_TEST(test_only_family_with_defaults)
@@ -56,17 +57,18 @@ END_TEST
 
 START_TEST(test_several_families)
 {
-	struct kvp_pool *pool = kvpr_open("inproc:uri-several?family=full,dense,8,4,32"
-					  "&family=,window,6,2,16,5&family=ssm,state,3,1,999");
+	struct kvp_pool *pool = kvpr_open("inproc:uri-several?family=full,dense,8,4,32,bf16"
+					  "&family=,window,6,2,16,5,fp8-e4m3"
+					  "&family=ssm,state,3,1,999");
 
 	ck_assert_uint_eq(kvp_pool_nr_families(pool), 3);
 	ck_assert_uint_eq(kvp_pool_index_tokens(pool), 4);
 	expect_family(pool, 0, &(struct kvp_family_desc){
 		.name = "full", .kind = KVP_FAMILY_DENSE, .block_tokens = 4, .blocks = 8,
-		.block_bytes = 128 });
+		.block_bytes = 128, .dtype = KVP_DTYPE_BF16 });
 	expect_family(pool, 1, &(struct kvp_family_desc){
 		.kind = KVP_FAMILY_WINDOW, .block_tokens = 2, .blocks = 6, .block_bytes = 32,
-		.window = 5 });
+		.window = 5, .dtype = KVP_DTYPE_FP8_E4M3 });
 	expect_family(pool, 2, &(struct kvp_family_desc){
 		.name = "ssm", .kind = KVP_FAMILY_STATE, .block_tokens = 1, .blocks = 3,
 		.block_bytes = 999 });
@@ -146,18 +148,20 @@ static const struct {
 	const char *query;
 	const char *says;
 } different[] = {
-	{ "family=a,window,8,4,32,6", "kind" },
-	{ "family=a,dense,8,8,16", "block_tokens" },
-	{ "family=a,dense,9,4,32", "blocks" },
-	{ "family=a,dense,8,4,33", "row_bytes" },
-	{ "family=b,dense,8,4,32", "name" },
+	{ "family=a,window,8,4,32,6", "kind of its family 0 differs: it is dense, window was asked for" },
+	{ "family=a,dense,8,8,16",
+	  "block_tokens of its family 0 differs: it is 4, 8 was asked for" },
+	{ "family=a,dense,9,4,32", "blocks of its family 0 differs: it is 8, 9 was" },
+	{ "family=a,dense,8,4,33", "row_bytes of its family 0 differs: it is 32, 33 was" },
+	{ "family=b,dense,8,4,32", "name of its family 0 differs: it is a, b was" },
+	{ "family=a,dense,8,4,32,f16", "dtype of its family 0 differs: it is bf16, f16 was" },
 	{ "family=a,dense,8,4,32&index_tokens=8", "index_tokens" },
 	{ "family=a,dense,8,4,32&family=b,dense,8,4,32", "families" },
 };
 
 START_TEST(test_different_description_is_refused)
 {
-	struct kvp_pool *a = kvpr_open("inproc:uri-different?family=a,dense,8,4,32");
+	struct kvp_pool *a = kvpr_open("inproc:uri-different?family=a,dense,8,4,32,bf16");
 	struct kvp_pool *b = NULL;
 	struct kvp_stats stats;
 	char uri[128];
@@ -180,7 +184,7 @@ START_TEST(test_different_window_is_refused)
 
 	kvpr_expect(kvp_pool_open("inproc:uri-window?family=a,window,8,4,32,7", &b), -EINVAL,
 		    KVP_REASON_FAMILY);
-	kvpr_says("window");
+	kvpr_says("window of its family 0 differs: it is 6, 7 was");
 	kvp_pool_close(a);
 }
 END_TEST
@@ -278,12 +282,13 @@ static const struct malformed malformed[] = {
 	{ "inproc:uri-bad?blocks=1&blocks=1", "key \"blocks\" is there twice", "blocks=1" },
 	{ "inproc:uri-bad?block_tokens=0&blocks=1", "key \"block_tokens\"", "block_tokens" },
 	{ "inproc:uri-bad?blocks=1&block_tokens=65537", "1..65536", "block_tokens" },
-	{ "inproc:uri-bad?block_tokens=4", "without key \"blocks\"", NULL },
-	{ "inproc:uri-bad?row_bytes=4", "without key \"blocks\"", NULL },
+	{ "inproc:uri-bad?block_tokens=4", "without key \"blocks\"", "block_tokens" },
+	{ "inproc:uri-bad?row_bytes=4", "without key \"blocks\"", "row_bytes" },
 	{ "inproc:uri-bad?blocks=1&row_bytes=0", "key \"row_bytes\"", "row_bytes" },
 	{ "inproc:uri-bad?blocks=1&row_bytes=9223372036854775808", "key \"row_bytes\"",
 	  "row_bytes" },
-	{ "inproc:uri-bad?index_tokens=4", "key \"index_tokens\" without", NULL },
+	{ "inproc:uri-bad?rights=use&index_tokens=4", "key \"index_tokens\" without",
+	  "index_tokens" },
 	{ "inproc:uri-bad?blocks=1&index_tokens=x", "key \"index_tokens\": \"x\"",
 	  "index_tokens" },
 	{ "inproc:uri-bad?blocks=1&index_tokens=4294967296", "key \"index_tokens\"",
@@ -292,12 +297,17 @@ static const struct malformed malformed[] = {
 	{ "inproc:uri-bad?rights=read", "key \"rights\": \"read\"", "rights" },
 	{ "inproc:uri-bad?rights=use,", "key \"rights\"", "rights" },
 	{ "inproc:uri-bad?rights=use publish", "key \"rights\"", "rights" },
-	{ "inproc:uri-bad?family=a,dense,8,4,32&blocks=1", "with key \"family\"", NULL },
-	{ "inproc:uri-bad?blocks=1&family=a,dense,8,4,32", "with key \"family\"", NULL },
+	{ "inproc:uri-bad?family=a,dense,8,4,32&blocks=1", "with key \"family\"", "blocks" },
+	{ "inproc:uri-bad?blocks=1&family=a,dense,8,4,32", "with key \"family\"", "blocks" },
 	{ "inproc:uri-bad?family=a,dense,8,4", "NAME,KIND", "family" },
-	{ "inproc:uri-bad?family=a,dense,8,4,32,6", "NAME,KIND", "family" },
+	{ "inproc:uri-bad?family=a,dense,8,4,32,6", "\"6\": expected the dtype f32", "family" },
+	{ "inproc:uri-bad?family=a,dense,8,4,32,6,bf16", "NAME,KIND", "family" },
 	{ "inproc:uri-bad?family=a,window,8,4,32", "NAME,KIND", "family" },
-	{ "inproc:uri-bad?family=a,window,8,4,32,6,7", "NAME,KIND", "family" },
+	{ "inproc:uri-bad?family=a,window,8,4,32,6,7", "\"7\": expected the dtype f32", "family" },
+	{ "inproc:uri-bad?family=a,window,8,4,32,6,bf16,1", "NAME,KIND", "family" },
+	{ "inproc:uri-bad?blocks=1&dtype=bf17", "\"bf17\": expected the dtype f32", "dtype" },
+	{ "inproc:uri-bad?blocks=1&dtype=none", "\"none\": expected the dtype f32", "dtype" },
+	{ "inproc:uri-bad?dtype=bf16", "without key \"blocks\"", "dtype" },
 	{ "inproc:uri-bad?family=a,sparse,8,4,32", "\"sparse\"", "family" },
 	{ "inproc:uri-bad?family=a,dense,x,4,32", "\"x\"", "family" },
 	{ "inproc:uri-bad?family=a,dense,8,0,32", "\"0\"", "family" },
@@ -312,19 +322,17 @@ START_TEST(test_malformed)
 {
 	const struct malformed *bad = &malformed[_i];
 	struct kvp_pool *pool = NULL;
+	const char *at;
 
 	ck_assert_msg(kvp_pool_open(bad->uri, &pool) == -EINVAL, "%s", bad->uri);
 	ck_assert_ptr_null(pool);
 	ck_assert_int_eq(kvp_error()->err, -EINVAL);
 	kvpr_says(bad->says);
 	kvpr_says("expected");
-	if (bad->at) {
-		const char *at = bad->uri + kvp_error()->where;
-
-		ck_assert_uint_le(kvp_error()->where, strlen(bad->uri));
-		ck_assert_msg(!strncmp(at, bad->at, strlen(bad->at)), "%s: points to \"%s\"",
-			      bad->uri, at);
-	}
+	ck_assert_uint_le(kvp_error()->where, strlen(bad->uri));
+	at = bad->uri + kvp_error()->where;
+	ck_assert_msg(!strncmp(at, bad->at, strlen(bad->at)), "%s: points to \"%s\"", bad->uri,
+		      at);
 	ck_assert_int_eq(kvp_pool_open("inproc:uri-bad", &pool), -ENOENT);
 }
 END_TEST
