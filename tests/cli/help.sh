@@ -3,8 +3,9 @@
 # The command line of kvctl: help, versions, suggestions, wrong options.
 . "$(dirname "$0")/common"
 
+views='create list stat blocks map clients fsck'
 expect 0 "$kvctl" --help
-for verb in demo replay gen-trace; do
+for verb in $views demo replay gen-trace shell; do
 	has out "  $verb "
 done
 expect 0 "$kvctl" --version
@@ -12,7 +13,7 @@ grep -q '^kvctl [0-9]' "$tmp/out" || fail "no version"
 expect 0 "$kvctl" replay --version
 has out "kvctl "
 
-for verb in demo replay gen-trace; do
+for verb in $views demo replay gen-trace shell; do
 	expect 0 "$kvctl" "$verb" --help
 	has out "Usage: kvctl $verb"
 	empty err
@@ -60,6 +61,45 @@ expect 2 "$kvctl" replay "$small_trace" --row-bytes 8
 has err "--row-bytes needs --bytes"
 expect 2 "$kvctl" replay "$small_trace" --verify-all
 has err "--verify-all needs --bytes"
+expect 2 "$kvctl" replay "$small_trace" --nonsense
+has err "unrecognized option '--nonsense'"
+empty out
+
+# A verb that looks at a pool, or makes one: what it needs, an example, the same answers.
+for verb in $views; do
+	expect 0 "$kvctl" "$verb" --help
+	has out Example
+	has out --json
+	expect 0 "$kvctl" "$verb" --usage
+	expect 0 "$kvctl" "$verb" -V
+	expect 2 "$kvctl" "$verb" --nonsense
+	has err "unrecognized option '--nonsense'"
+	empty out
+done
+for verb in ${views/list /}; do
+	expect 2 "$kvctl" "$verb"
+	has err "kvctl $verb: no POOL given"
+	expect 2 "$kvctl" "$verb" 'inproc:x?blocks=1' y
+	has err "one POOL only; 'y' is a second"
+	empty out
+done
+
+# Help does not end a shell, and what was wrong with a verb is said by the shell too.
+for verb in $views demo gen-trace replay bench; do
+	printf '%s\n' "$verb --help" 'echo still here'
+done >"$tmp/lines"
+expect 0 "$kvctl" shell "$tmp/lines"
+[ "$(grep -c '^still here$' "$tmp/out")" -eq 11 ] || fail "the shell ended early"
+for verb in $views demo gen-trace replay bench; do
+	echo "$verb --nonsense" >"$tmp/lines"
+	expect 2 "$kvctl" shell "$tmp/lines"
+	has err "$tmp/lines:1: $verb: wrong words, see above"
+done
+
+echo 'help stat' >"$tmp/lines"
+expect 0 "$kvctl" shell "$tmp/lines"
+has out "Show what a pool is, has and counted; \`stat --help' explains it"
+
 expect 2 "$kvctl" demo something
 expect 2 "$kvctl" gen-trace something
 expect 2 "$kvctl" gen-trace --requests 0

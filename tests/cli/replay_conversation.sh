@@ -39,3 +39,22 @@ is requests 12031
 is blocks_looked_up 276491
 is refused_requests 0
 sound
+
+# In virtual time, with queues: nothing that was published is lost, the times are known.
+expect 0 "$kvctl" replay "$real_trace" --timed --blocks 200000 --prefill-rate 60000 \
+	--decode-step 512 --json
+is hits 105592
+is waited_requests 10909
+of wait_seconds p50 0.463366668
+of wait_seconds max 5.93860001
+of first_token_seconds p50 0.590550003
+of first_token_seconds max 6.24781667
+is virtual_seconds 3552.36777
+is output_tokens 4122048
+sound
+
+# And in a pool that is too small: the figures, for people.
+expect 0 "$kvctl" replay "$real_trace" --timed --blocks 2000 --decode-rate 20 --decode-step 16
+has out "12,031  timed"
+grep -Eq '^preemptions +[1-9]' "$tmp/out" || fail "nobody was preempted"
+cat "$tmp/out"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "args.h"
 #include "demo.h"
 #include "gen_trace.h"
 #include "kvctl.h"
@@ -80,7 +81,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	argp_error(state, "no argument expected, '%s' given", arg);
-	return 0;
+	return EINVAL;
 }
 
 int kvctl_demo(int argc, char **argv)
@@ -90,9 +91,10 @@ int kvctl_demo(int argc, char **argv)
 		.doc = "Shows what a pool does: prefix sharing, a fork with copy-on-write, a small "
 		       "replay and the audit. Needs no device, no GPU and no input.",
 	};
+	int status;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
-		return KVCTL_USAGE;
+	if (!kvctl_args(&argp, argc, argv, NULL, &status))
+		return status;
 	printf("kvpool in four steps\n\n"
 	       "   A language model reads text as tokens (here: words). For each token it computes\n"
 	       "   a row of numbers, its \"KV\", and needs the rows of all tokens before it to go\n"
@@ -108,6 +110,8 @@ int kvctl_demo(int argc, char **argv)
 	       "                          the same trace, with options of your own\n"
 	       "   build/kvctl replay --help\n"
 	       "                          what they are; traces of real services work too\n"
+	       "   build/kvctl shell tests/scenarios/share_prefix.kv --echo\n"
+	       "                          a story told line by line; without a file: yours\n"
 	       "   runtime/include/kvpool.h\n"
 	       "                          the calls that an engine makes\n");
 	return KVCTL_OK;

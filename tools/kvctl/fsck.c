@@ -2,56 +2,49 @@
 /*
  * Runs the audit of a pool and says what it found. No state.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fsck.h"
+#include "json.h"
 #include "kvctl.h"
 
 #define NO_FAMILY	(~0U)
-
-static const char *finding_name(uint32_t kind)
-{
-	static const char *const names[] = {
-		[KVP_FINDING_SUM] = "sum",
-		[KVP_FINDING_STATE] = "state",
-		[KVP_FINDING_COUNT] = "count",
-		[KVP_FINDING_LIST] = "list",
-		[KVP_FINDING_NODE] = "node",
-		[KVP_FINDING_TREE] = "tree",
-		[KVP_FINDING_CONTENT] = "content",
-		[KVP_FINDING_CHARGE] = "charge",
-		[KVP_FINDING_SEQ] = "seq",
-		[KVP_FINDING_EXTRA] = "extra",
-	};
-
-	if (kind >= sizeof(names) / sizeof(names[0]) || !names[kind])
-		return "unknown";
-	return names[kind];
-}
+#define ROOM		4096	/* findings that are counted by kind */
 
 int kvctl_fsck_run(struct kvp_pool *pool, struct kvctl_fsck *fsck)
 {
+	struct kvp_finding *findings = calloc(ROOM, sizeof(*findings));
 	struct kvp_audit audit;
-	int err;
+	uint32_t kind, i;
+	int err = -ENOMEM;
 
 	memset(fsck, 0, sizeof(*fsck));
-	memset(&audit, 0, sizeof(audit));
-	audit.findings = (uint64_t)(uintptr_t)fsck->shown;
-	audit.nr_findings = KVCTL_FSCK_SHOWN;
-	err = kvp_pool_call(pool, KVP_OP_AUDIT, &audit, sizeof(audit));
-	if (err)
+	if (findings)
+		err = kvp_pool_audit_all(pool, findings, ROOM, &audit);
+	if (err) {
+		free(findings);
 		return err;
+	}
 	fsck->total = audit.total;
 	fsck->blocks = audit.checked_blocks;
 	fsck->nodes = audit.checked_nodes;
-	fsck->nr_shown = audit.nr_findings;
+	fsck->kinds[0] = audit.total - audit.nr_findings;
+	for (i = 0; i < audit.nr_findings; i++) {
+		kind = findings[i].kind;
+		fsck->kinds[kind < KVCTL_FSCK_KINDS ? kind : 0]++;
+		if (i < KVCTL_FSCK_SHOWN)
+			fsck->shown[fsck->nr_shown++] = findings[i];
+	}
+	free(findings);
 	return 0;
 }
 
 void kvctl_fsck_print(const struct kvctl_fsck *fsck, FILE *out)
 {
 	char blocks[KVCTL_GROUPED_LEN], nodes[KVCTL_GROUPED_LEN], total[KVCTL_GROUPED_LEN];
-	const struct kvp_finding *finding;
+	char words[KVCTL_FINDING_LEN];
 	uint32_t i;
 
 	kvctl_grouped(fsck->blocks, blocks);
@@ -61,17 +54,11 @@ void kvctl_fsck_print(const struct kvctl_fsck *fsck, FILE *out)
 			blocks, nodes);
 		return;
 	}
-	fprintf(out, "NOT CLEAN: %s blocks and %s index nodes recounted, %s findings\n", blocks,
-		nodes, kvctl_grouped(fsck->total, total));
-	for (i = 0; i < fsck->nr_shown; i++) {
-		finding = &fsck->shown[i];
-		fprintf(out, "  %-8s ", finding_name(finding->kind));
-		if (finding->family != NO_FAMILY)
-			fprintf(out, "family %u ", finding->family);
-		fprintf(out, "id %llu: found %llu, expected %llu\n",
-			(unsigned long long)finding->id, (unsigned long long)finding->found,
-			(unsigned long long)finding->expected);
-	}
+	fprintf(out, "NOT CLEAN: %s blocks and %s index nodes recounted, %s finding%s\n", blocks,
+		nodes, kvctl_grouped(fsck->total, total), fsck->total == 1 ? "" : "s");
+	for (i = 0; i < fsck->nr_shown; i++)
+		fprintf(out, "  %-8s %s\n", kvctl_finding_name(fsck->shown[i].kind),
+			kvctl_finding_words(&fsck->shown[i], words));
 	if (fsck->total > fsck->nr_shown)
 		fprintf(out, "  and %llu more\n",
 			(unsigned long long)(fsck->total - fsck->nr_shown));
@@ -79,14 +66,16 @@ void kvctl_fsck_print(const struct kvctl_fsck *fsck, FILE *out)
 
 static json_t *finding_json(const struct kvp_finding *finding)
 {
-	json_t *object = json_pack("{s:s, s:I, s:I, s:I}",
-				   "kind", finding_name(finding->kind),
-				   "id", (json_int_t)finding->id,
-				   "found", (json_int_t)finding->found,
-				   "expected", (json_int_t)finding->expected);
+	char words[KVCTL_FINDING_LEN];
+	json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:s}",
+				   "kind", kvctl_finding_name(finding->kind),
+				   "id", kvctl_json_u64(finding->id),
+				   "found", kvctl_json_u64(finding->found),
+				   "expected", kvctl_json_u64(finding->expected),
+				   "words", kvctl_finding_words(finding, words));
 
-	if (object && finding->family != NO_FAMILY)
-		json_object_set_new(object, "family", json_integer(finding->family));
+	if (finding->family != NO_FAMILY)
+		kvctl_json_set(&object, "family", json_integer(finding->family));
 	return object;
 }
 
@@ -96,7 +85,7 @@ json_t *kvctl_fsck_json(const struct kvctl_fsck *fsck)
 	uint32_t i;
 
 	for (i = 0; i < fsck->nr_shown; i++)
-		json_array_append_new(findings, finding_json(&fsck->shown[i]));
+		kvctl_json_append(&findings, finding_json(&fsck->shown[i]));
 	return json_pack("{s:b, s:o, s:I, s:I, s:I}",
 			 "ok", !fsck->total,
 			 "findings", findings,

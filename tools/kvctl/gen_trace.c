@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "args.h"
 #include "content.h"
 #include "gen_trace.h"
 #include "kvctl.h"
@@ -102,17 +103,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		if (!kvctl_parse_number(arg, 1, MAX_REQUESTS, &command->requests))
-			argp_error(state, "--requests is '%s'; expected a whole number 1..%d",
-				   arg, MAX_REQUESTS);
-		return 0;
+		return kvctl_args_number(state, "requests", arg, 1, MAX_REQUESTS,
+					 &command->requests);
 	case 's':
-		if (!kvctl_parse_number(arg, 0, UINT64_MAX, &command->seed))
-			argp_error(state, "--seed is '%s'; expected a whole number", arg);
-		return 0;
+		return kvctl_args_number(state, "seed", arg, 0, UINT64_MAX, &command->seed);
 	case ARGP_KEY_ARG:
 		argp_error(state, "no argument expected, '%s' given", arg);
-		return 0;
+		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -130,16 +127,18 @@ int kvctl_gen_trace(int argc, char **argv)
 		.parser = parse,
 		.doc = "Writes a made-up trace to standard output: conversations that share "
 		       "system prompts and grow turn by turn. The same options give the same "
-		       "bytes on every machine.",
+		       "bytes on every machine.\v"
+		       "Example:\n"
+		       "  kvctl gen-trace --requests 1000 >trace.jsonl",
 	};
 	struct command command = {
 		.requests = KVCTL_GEN_REQUESTS,
 		.seed = KVCTL_GEN_SEED,
 	};
-	int err;
+	int status, err;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &command))
-		return KVCTL_USAGE;
+	if (!kvctl_args(&argp, argc, argv, &command, &status))
+		return status;
 	err = kvctl_gen_trace_write(stdout, command.requests, command.seed);
 	if (err) {
 		fprintf(stderr, "kvctl gen-trace: no output: %s\n", strerror(-err));

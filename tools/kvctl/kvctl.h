@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses. */
 enum {
@@ -29,9 +30,22 @@ struct kvctl_verb {
 	int (*run)(int argc, char **argv);
 };
 
+int kvctl_bench(int argc, char **argv);
+int kvctl_blocks(int argc, char **argv);
+int kvctl_clients(int argc, char **argv);
+int kvctl_create(int argc, char **argv);
 int kvctl_demo(int argc, char **argv);
+int kvctl_fsck(int argc, char **argv);
 int kvctl_gen_trace(int argc, char **argv);
+int kvctl_list(int argc, char **argv);
+int kvctl_map(int argc, char **argv);
 int kvctl_replay(int argc, char **argv);
+int kvctl_shell(int argc, char **argv);
+int kvctl_stat(int argc, char **argv);
+
+/* All verbs, in the order of the help (verbs.c). */
+extern const struct kvctl_verb kvctl_verbs[];
+extern const size_t kvctl_nr_verbs;
 
 /* Decimal digits only, within [@min, @max]; false leaves *@value alone. */
 bool kvctl_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
@@ -46,6 +60,12 @@ double kvctl_now(void);
 
 /* Seconds of CPU time that this process has used. */
 double kvctl_cpu(void);
+
+/* Whether @stream is a terminal that can do more than print: TERM is neither unset nor dumb. */
+bool kvctl_is_terminal(FILE *stream);
+
+/* Whether stdout is such a terminal, and NO_COLOR is not set. */
+bool kvctl_may_colour(void);
 
 /* Prints "WHO: WHAT: " and what kvp_error() says about the last failed call to stderr. */
 void kvctl_print_error(const char *who, const char *what);

@@ -7,22 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <kvpool.h>
+
+#include "json.h"
 #include "kvctl.h"
-
-#ifndef KVP_VERSION
-#define KVP_VERSION "0.1.0"
-#endif
 
 const char *argp_program_version = "kvctl " KVP_VERSION;
 
-static const struct kvctl_verb verbs[] = {
-	{ "demo", "Show in a minute what a pool does; needs nothing", kvctl_demo },
-	{ "replay", "Replay a trace of requests against a pool and report", kvctl_replay },
-	{ "gen-trace", "Write a small, made-up trace for replay", kvctl_gen_trace },
-};
-
-#define NR_VERBS	(sizeof(verbs) / sizeof(verbs[0]))
 #define WORD_MAX	24		/* longest word that is compared with the verbs */
 
 /* Letters to insert, delete or change to make @a of @b. */
@@ -56,13 +49,13 @@ static const struct kvctl_verb *nearest_verb(const char *word)
 
 	if (!*word || strlen(word) > WORD_MAX)
 		return NULL;
-	for (i = 0; i < NR_VERBS; i++) {
-		if (!strncmp(verbs[i].name, word, strlen(word)))
-			return &verbs[i];
-		distance = edit_distance(word, verbs[i].name);
+	for (i = 0; i < kvctl_nr_verbs; i++) {
+		if (!strncmp(kvctl_verbs[i].name, word, strlen(word)))
+			return &kvctl_verbs[i];
+		distance = edit_distance(word, kvctl_verbs[i].name);
 		if (distance < least) {
 			least = distance;
-			best = &verbs[i];
+			best = &kvctl_verbs[i];
 		}
 	}
 	return best;
@@ -75,12 +68,12 @@ static int run_verb(int argc, char **argv)
 	char name[64];
 	size_t i;
 
-	for (i = 0; i < NR_VERBS; i++) {
-		if (strcmp(verbs[i].name, word))
+	for (i = 0; i < kvctl_nr_verbs; i++) {
+		if (strcmp(kvctl_verbs[i].name, word))
 			continue;
 		snprintf(name, sizeof(name), "kvctl %s", word);
 		argv[0] = name;
-		return verbs[i].run(argc, argv);
+		return kvctl_verbs[i].run(argc, argv);
 	}
 	near = nearest_verb(word);
 	if (near)
@@ -123,8 +116,8 @@ static char *help_filter(int key, const char *text, void *input)
 	if (!out)
 		return NULL;
 	fputs("Verbs:\n", out);
-	for (i = 0; i < NR_VERBS; i++)
-		fprintf(out, "  %-12s %s\n", verbs[i].name, verbs[i].summary);
+	for (i = 0; i < kvctl_nr_verbs; i++)
+		fprintf(out, "  %-12s %s\n", kvctl_verbs[i].name, kvctl_verbs[i].summary);
 	fputs("\n`kvctl VERB --help' explains one. Exit status: 0 all is well, 1 something was "
 	      "found wrong or could not be done, 2 the command line was wrong.", out);
 	if (fclose(out)) {
@@ -132,6 +125,14 @@ static char *help_filter(int key, const char *text, void *input)
 		return NULL;
 	}
 	return list;
+}
+
+/* Whatever was run, help included, all is not well where its output got lost. */
+static void check_output(int status, void *arg)
+{
+	(void)arg;
+	if (status == KVCTL_OK && kvctl_output_done("kvctl") != KVCTL_OK)
+		_exit(KVCTL_FAILED);
 }
 
 int main(int argc, char **argv)
@@ -144,6 +145,7 @@ int main(int argc, char **argv)
 	};
 	int first = 0;
 
+	on_exit(check_output, NULL);
 	argp_err_exit_status = KVCTL_USAGE;
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &first))
 		return KVCTL_USAGE;

@@ -4,10 +4,9 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "kvctl.h"
 #include "picture.h"
 
 #define SLOTS_MAX	16	/* blocks of one table that fit into a picture */
@@ -20,13 +19,6 @@ struct table {
 	uint32_t nr;
 	uint64_t tokens;
 };
-
-static bool want_colour(void)
-{
-	const char *no = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && !(no && *no);
-}
 
 static const char *colour_of(uint64_t block)
 {
@@ -113,7 +105,7 @@ int kvctl_picture(struct kvp_pool *pool, const struct kvctl_column *left,
 		  const struct kvctl_column *right)
 {
 	uint32_t block_tokens = kvp_pool_family(pool, 0)->block_tokens;
-	bool colour = want_colour();
+	bool colour = kvctl_may_colour();
 	struct table a, b;
 	int err;
 

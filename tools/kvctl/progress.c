@@ -54,7 +54,7 @@ void kvctl_progress_begin(struct kvctl_progress *progress, const char *what, uin
 	progress->total = total;
 	progress->started = kvctl_now();
 	progress->drawn = progress->started;
-	progress->on = wanted && total && isatty(STDERR_FILENO);
+	progress->on = wanted && total && kvctl_is_terminal(stderr);
 }
 
 void kvctl_progress_step(struct kvctl_progress *progress, uint64_t done)

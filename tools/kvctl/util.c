@@ -4,8 +4,10 @@
  */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <kvpool.h>
 
@@ -62,6 +64,21 @@ double kvctl_now(void)
 double kvctl_cpu(void)
 {
 	return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+bool kvctl_is_terminal(FILE *stream)
+{
+	const char *term = getenv("TERM");
+	int fd = fileno(stream);
+
+	return fd >= 0 && isatty(fd) && term && *term && strcmp(term, "dumb");
+}
+
+bool kvctl_may_colour(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return kvctl_is_terminal(stdout) && !(no && *no);
 }
 
 void kvctl_print_error(const char *who, const char *what)

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# kvctl stat: text and JSON of one story, and of a pool that the verb itself makes.
+. "$(dirname "$0")/common"
+. "$(dirname "$0")/views"
+
+told 'stat views'
+has out 'family 0 "kv": dense, 40 blocks of 4 tokens, 32 bytes each, bf16'
+has out '  held                                              5'
+has out '  of the idle: covered                              4'
+has out '  hit rate                                      20.0%'
+has out '  clients                                           2'
+
+told 'stat views --json'
+query '[.pool, .mode, .persistent, .policy, .clients]' '["views","0600",false,"lru",2]'
+query .objects '{"seqs":2,"slots":22,"raw":2,"matches":1}'
+query '.families[0].states' \
+	'{"free":29,"reserved":0,"held":5,"idle":6,"held-back":0,"retired":0}'
+query '.families[0] | [.covered, .matched, .published, .charged]' '[4,1,8,5]'
+query '.families[] | select(.blocks != ([.states[]] | add))' ''
+query '.index | [.nodes_published, .namespaces, .digests_used]' '[8,3,3]'
+query '[.counters.looked_up_nodes, .counters.matched_nodes, .hit_ratio]' '[10,2,0.2]'
+query '(.metadata_bytes / 94 - .metadata_bytes_per_block) | . < 0.01 and . > -0.01' true
+
+expect 0 "$kvctl" stat 'inproc:x?blocks=100&block_tokens=16'
+has out 'pool x: of uid '
+has out '  free                                            100'
+expect 0 "$kvctl" stat 'x?blocks=100&block_tokens=16' --json
+query '[.pool, .clients, .hit_ratio, .families[0].states.free]' '["x",0,null,100]'
+
+expect 1 "$kvctl" stat x
+has err 'kvctl stat: x: '
+has err "there is no pool in this process; 'inproc:NAME?blocks=100' makes one"
+expect 1 "$kvctl" stat 'inproc:x?blocks=0'
+has err 'key "blocks": "0": expected a decimal number in 1..16777216'
+status=0
+"$kvctl" stat 'inproc:x?blocks=100' >/dev/full 2>"$tmp/err" || status=$?
+[ "$status" -eq 1 ] || fail "exit status $status on a full disk"
+has err 'kvctl stat: no output: '
