@@ -272,18 +272,9 @@ void kvp_block_release_locked(struct kvp_pool *pool, struct kvp_family *family, 
 		kvp_node_settle_locked(pool, node);
 }
 
-static void kvp_drop_end_locked(struct kvp_pool *pool, struct kvp_family *family, u32 owner,
-				u32 nr)
-{
-	if (!nr)
-		return;
-	kvp_count_states_locked(family, KVP_BLOCK_HELD, KVP_BLOCK_FREE, nr);
-	kvp_uncharge_locked(pool, family->index, owner, nr);
-}
-
 /**
  * kvp_blocks_drop_locked - one reference less on each of the last blocks of a table
- * @pool: the pool
+ * @client: whose table it is
  * @family: the blocks' family
  * @at: the blocks, or KVP_NIL
  * @nr: how many
@@ -292,10 +283,10 @@ static void kvp_drop_end_locked(struct kvp_pool *pool, struct kvp_family *family
  * From the last to the first. Most are nobody else's and not published: those are counted
  * together.
  */
-void kvp_blocks_drop_locked(struct kvp_pool *pool, struct kvp_family *family, const u32 *at,
+void kvp_blocks_drop_locked(struct kvp_client *client, struct kvp_family *family, const u32 *at,
 			    u64 nr, bool used)
 {
-	u32 owner = KVP_NIL;
+	struct kvp_pool *pool = client->pool;
 	u32 freed = 0;
 
 	while (nr--) {
@@ -304,18 +295,13 @@ void kvp_blocks_drop_locked(struct kvp_pool *pool, struct kvp_family *family, co
 
 		if (index == KVP_NIL)
 			continue;
-		if (block->count != 1 || block->node != KVP_NIL ||
+		if (block->count != 1 || block->node != KVP_NIL || block->owner != client->slot ||
 		    (block->word & KVP_GEN_MAX) == KVP_GEN_MAX) {
 			if (used)
 				kvp_block_release_locked(pool, family, index);
 			else
 				kvp_block_undo_get_locked(pool, family, index);
 			continue;
-		}
-		if (block->owner != owner) {
-			kvp_drop_end_locked(pool, family, owner, freed);
-			owner = block->owner;
-			freed = 0;
 		}
 		freed++;
 		block->count = 0;
@@ -325,7 +311,8 @@ void kvp_blocks_drop_locked(struct kvp_pool *pool, struct kvp_family *family, co
 		block->next = family->free;
 		family->free = index;
 	}
-	kvp_drop_end_locked(pool, family, owner, freed);
+	kvp_count_states_locked(family, KVP_BLOCK_HELD, KVP_BLOCK_FREE, freed);
+	kvp_uncharge_locked(pool, family->index, client->slot, freed);
 }
 
 /**

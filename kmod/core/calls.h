@@ -195,7 +195,7 @@ bool kvp_block_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 
 void kvp_block_put_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_block_undo_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_block_release_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
-void kvp_blocks_drop_locked(struct kvp_pool *pool, struct kvp_family *family, const u32 *at,
+void kvp_blocks_drop_locked(struct kvp_client *client, struct kvp_family *family, const u32 *at,
 			    u64 nr, bool used);
 void kvp_block_to_free_locked(struct kvp_family *family, u32 index);
 void kvp_block_to_taken_locked(struct kvp_family *family, u32 index, u32 slot,

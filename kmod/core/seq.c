@@ -291,7 +291,8 @@ static u64 kvp_seq_drop_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u
 
 		if (family->desc.kind == KVP_FAMILY_STATE)
 			continue;
-		kvp_blocks_drop_locked(pool, family, &table->at[keep], table->nr - keep, seq->id);
+		kvp_blocks_drop_locked(seq->client, family, &table->at[keep], table->nr - keep,
+				       seq->id);
 		seq->client->account->slots -= table->nr - keep;
 		table->nr = keep;
 	}

@@ -219,6 +219,44 @@ START_TEST(test_raw_reference_makes_a_copy)
 }
 END_TEST
 
+/* That nobody else had the block was seen before: it is looked at again. */
+START_TEST(test_raw_reference_between_two_appends)
+{
+	u64 seq, was[2];
+
+	seq = kvpt_computed(a, 1, tok, 5);
+	kvpt_expect_table(a, seq, 0, was, 2);
+	kvpt_ok(kvpt_append(a, seq, tok + 5, 1));
+	ck_assert_uint_eq(kvpt.seq_append.nr_copies, 0);
+	kvpt_ok(kvpt_ref_from(a, seq, 1, &was[1], 1));
+	kvpt_ok(kvpt_append(a, seq, tok + 6, 1));
+	ck_assert_uint_eq(kvpt.seq_append.nr_copies, 1);
+	ck_assert_uint_eq(kvpt_copies[0].src, was[1]);
+	kvpt_ok(kvpt_copied(a, seq));
+	ck_assert_uint_eq(kvpt_count(a, was[1]), 1);
+}
+END_TEST
+
+/* It was seen of the node before; the one that the ids have come to has a reserved block. */
+START_TEST(test_raw_reference_on_a_block_of_the_next_node)
+{
+	u64 seq, was[4];
+
+	seq = kvpt_computed(a, 1, tok, 6);
+	kvpt_ok(kvpt_reserve(a, seq, 8));
+	kvpt_expect_table(a, seq, 0, was, 4);
+	kvpt_ok(kvpt_ref_from(a, seq, 2, &was[2], 1));
+	kvpt_ok(kvpt_append(a, seq, tok + 6, 1));
+	if (_i)
+		kvpt_ok(kvpt_set_tokens(a, seq, tok + 7, 2));
+	else
+		kvpt_ok(kvpt_append(a, seq, tok + 7, 2));
+	ck_assert_uint_eq(kvpt_count(a, was[2]), 2);
+	kvpt_ok(kvpt_append(a, seq, tok + 9, 1));
+	ck_assert_uint_eq(kvpt_count(a, was[2]), 1);
+}
+END_TEST
+
 START_TEST(test_raw_reference_elsewhere_makes_none)
 {
 	u64 seq, was[2];
@@ -432,6 +470,8 @@ static Suite *suite(void)
 	tcase_add_test(copies, test_forks_part_at_the_first_append);
 	tcase_add_test(copies, test_source_of_a_pending_copy_is_not_written);
 	tcase_add_test(copies, test_raw_reference_makes_a_copy);
+	tcase_add_test(copies, test_raw_reference_between_two_appends);
+	tcase_add_loop_test(copies, test_raw_reference_on_a_block_of_the_next_node, 0, 2);
 	tcase_add_test(copies, test_raw_reference_elsewhere_makes_none);
 	tcase_add_test(copies, test_copies_hold_computed_rows_only);
 	tcase_add_test(copies, test_block_without_computed_rows_is_not_copied);
