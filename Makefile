@@ -10,6 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 .DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
@@ -80,12 +81,15 @@ LIB_release := $(B)/libkvpool.a
 $(foreach v,asan tsan fuzz fast broken,$(eval LIB_$(v) := $(B)/$(v)/libkvpool.a))
 $(foreach v,release asan tsan fuzz fast broken,$(eval $(call variant,$(v),$(LIB_$(v)))))
 
+# What libkvpool is built on.
+LIBS := -lcrypto -luring
+
 # $(call program,VARIANT,PROGRAM,SOURCES,LIBRARIES)
 define program
 $(2): $$(call obj,$(1),$(3)) $$(LIB_$(1))
 	@mkdir -p $$(@D)
 	@echo "  LD      $$@"
-	@$$(CC_$(1)) $$(CFLAGS_ALL) $$(CFLAGS_$(1)) -o $$@ $$^ $(4) -lcrypto
+	@$$(CC_$(1)) $$(CFLAGS_ALL) $$(CFLAGS_$(1)) -o $$@ $$^ $(4) $(LIBS)
 endef
 
 # ---- what users get ----------------------------------------------------------
@@ -99,12 +103,12 @@ $(B)/$(SONAME): $(call obj,release,$(LIB_SRC)) runtime/libkvpool.map
 	@echo "  LD      $@"
 	@$(CC) $(CFLAGS_ALL) $(CFLAGS_release) -shared -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=runtime/libkvpool.map -Wl,-z,defs -o $@ \
-		$(filter %.o,$^) -lcrypto
+		$(filter %.o,$^) $(LIBS)
 
 $(B)/libkvpool.so: $(B)/$(SONAME)
 	@ln -sfn $(SONAME) $@
 
-$(eval $(call program,release,$(B)/kvctl,$(KVCTL_SRC),-ljansson -ledit))
+$(eval $(call program,release,$(B)/kvctl,$(KVCTL_SRC),-ljansson -ledit -lncursesw))
 
 # ---- tests -------------------------------------------------------------------
 
@@ -117,15 +121,15 @@ CHECK_LIBS := -lcheck -lsubunit -lm -lrt -ljansson
 verbs_of = $(if $(filter tests/unit/test_kvctl_%,$(1)),\
 	$(filter-out tools/kvctl/main.c,$(KVCTL_SRC)))
 $(foreach t,$(UNIT_SRC),$(eval $(call program,asan,$(t:tests/unit/%.c=$(B)/asan/%),\
-	$(t) $(SUPPORT_SRC) $(call verbs_of,$(t)),$(CHECK_LIBS) $(if $(call verbs_of,$(t)),-ledit))))
+	$(t) $(SUPPORT_SRC) $(call verbs_of,$(t)),$(CHECK_LIBS) $(if $(call verbs_of,$(t)),-ledit -lncursesw))))
 $(foreach t,$(THREADS_SRC),$(eval $(call program,tsan,$(t:tests/threads/%.c=$(B)/tsan/%),\
 	$(t) $(SUPPORT_SRC),$(CHECK_LIBS))))
 $(foreach t,$(FUZZ_SRC),$(eval $(call program,fuzz,$(t:tests/fuzz/%.c=$(B)/fuzz/%),\
 	$(t),-fsanitize=fuzzer)))
 $(eval $(call program,asan,$(B)/asan/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
 $(eval $(call program,fast,$(B)/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
-$(eval $(call program,asan,$(B)/asan/kvctl,$(KVCTL_SRC),-ljansson -ledit))
-$(eval $(call program,broken,$(B)/broken/kvctl,$(KVCTL_SRC),-ljansson -ledit))
+$(eval $(call program,asan,$(B)/asan/kvctl,$(KVCTL_SRC),-ljansson -ledit -lncursesw))
+$(eval $(call program,broken,$(B)/broken/kvctl,$(KVCTL_SRC),-ljansson -ledit -lncursesw))
 
 .PHONY: tests
 tests: all $(UNIT) $(THREADS) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl
@@ -135,9 +139,9 @@ CHECK_RUN = "tests/layout/check 64" "tests/layout/check 32" $(UNIT) \
 	$(THREADS:%="% --seed $(SEED)") \
 	$(FUZZ:%="scripts/fuzz % 5 $(SEED)") $(CLI_TESTS) \
 	$(foreach t,demo replay_full replay_json replay_timed replay_plot shell_scenarios shell_commands shell_expect \
-		shell_malformed shell_terminal create stat blocks map clients fsck help,\
+		shell_malformed shell_terminal create stat blocks map clients fsck help door limit top_terminal,\
 		"KVCTL=$(CURDIR)/$(B)/asan/kvctl tests/cli/$(t).sh") \
-	scripts/check-exports scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-kernel-doc \
+	scripts/check-exports scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-packaging scripts/check-kernel-doc \
 	scripts/check-kernel-style
 
 .PHONY: check
@@ -182,7 +186,17 @@ bench:
 .PHONY: kmod
 kmod:
 	@scripts/deps kmod
-	@scripts/build-kmod $(KDIR)
+	@scripts/build-kmod "$(KDIR)" "$(B)"
+
+# INSTALL_MOD_PATH is the kernel's word for DESTDIR.
+INSTALL_MOD_PATH ?= $(DESTDIR)
+.PHONY: modules_install
+modules_install: kmod
+	@scripts/install-kmod "$(B)" "$(INSTALL_MOD_PATH)"
+
+.PHONY: dkms-install
+dkms-install:
+	@scripts/install-dkms "$(VERSION)" "$(DESTDIR)"
 
 # ---- installing ---------------------------------------------------------------
 
@@ -247,6 +261,8 @@ help:
 	@echo "make bench        measure against the machine's floors (BENCH='--quick' and so on)"
 	@echo "make fuzz T=60    fuzz the dispatch table for T seconds"
 	@echo "make kmod         build/kvpool.ko (KDIR=dir of another kernel's build files)"
+	@echo "make modules_install   the module, its udev rule and modprobe configuration (DESTDIR=dir)"
+	@echo "make dkms-install the module by DKMS, for each kernel anew (DESTDIR=dir to stage)"
 	@echo "make install      into PREFIX=/usr/local (DESTDIR=dir to stage; BINDIR LIBDIR"
 	@echo "                  INCLUDEDIR MANDIR); make uninstall removes it"
 	@echo "make clean        remove build/"

@@ -204,6 +204,8 @@ static uint64_t made_by(const struct kvp_batch_buf *batch, uint32_t entry)
 		return ((const struct kvp_seq_create *)arg)->seq;
 	case KVP_OP_SEQ_FORK:
 		return ((const struct kvp_seq_fork *)arg)->child;
+	case KVP_OP_SEQ_IMPORT:
+		return ((const struct kvp_seq_import *)arg)->seq;
 	case KVP_OP_PREFIX_MATCH:
 		return ((const struct kvp_prefix_match *)arg)->match;
 	default:
@@ -560,7 +562,7 @@ static int run_piece(struct kvp_batch_buf *batch, uint32_t flags, uint32_t start
 	int err;
 
 	refs_shift(batch, start, end);
-	err = kvp_do(batch->pool, KVP_OP_BATCH, &arg);
+	err = kvp_pool_batch(batch->pool, &arg);
 	refs_shift_back(batch, start, end);
 	if (err) {
 		give_up(batch, start, err, arg.head.reason, arg.head.where);

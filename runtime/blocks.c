@@ -30,6 +30,7 @@ int kvp_blocks_unref(struct kvp_pool *pool, const uint64_t *blocks, uint32_t nr)
 int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block)
 {
 	struct kvp_block_make_private arg = { 0 };
+	struct kvp_block_refs undo = { .nr = 1 };
 	struct kvp_copy copy = { 0 };
 	uint64_t old;
 	int err;
@@ -46,7 +47,12 @@ int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block)
 	copy.src = old;
 	copy.dst = arg.result;
 	copy.tokens = pool->family[KVP_BLOCK_FAMILY(old)].block_tokens;
-	kvp_bytes_copy(pool, &copy, 1);
+	err = kvp_bytes_copy(pool, &copy, 1);
+	if (err) {
+		undo.blocks = kvp_addr(&arg.result);
+		kvp_try(pool, KVP_OP_BLOCK_UNREF, &undo);
+		return err;
+	}
 	err = kvp_blocks_unref(pool, &old, 1);
 	if (!err)
 		*block = arg.result;

@@ -146,6 +146,9 @@ int kvp_bytes_attach(struct kvp_pool *pool)
 	uint32_t i;
 	int err;
 
+	/* Who made it through the contract alone keeps its bytes elsewhere, or has none. */
+	if (!pool->nr_backings)
+		return 0;
 	for (i = 0; i < pool->nr_families; i++) {
 		err = region_size(pool, i, &pool->region[i]);
 		if (err)
@@ -185,7 +188,7 @@ bool kvp_block_is_ours(const struct kvp_pool *pool, uint64_t block)
 
 	return block != KVP_BLOCK_NULL && family < pool->nr_families &&
 	       KVP_BLOCK_INDEX(block) < pool->family[family].blocks &&
-	       pool->region[family].base && !kvp_inproc_inherited(pool->conn);
+	       pool->region[family].base && !pool->door->inherited(pool->conn);
 }
 
 void *kvp_block_data(struct kvp_pool *pool, uint64_t block)
@@ -195,10 +198,25 @@ void *kvp_block_data(struct kvp_pool *pool, uint64_t block)
 	return block_at(pool, block);
 }
 
-void kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32_t nr)
+/* Where the rows of a family are; false, noted, where this client has them nowhere. */
+static bool has_rows(const struct kvp_pool *pool, uint32_t family)
+{
+	if (pool->region[family].base || pool->bound[family])
+		return true;
+	kvp_error_set(-EOPNOTSUPP, KVP_REASON_NO_BACKING, family,
+		      "pool %s: it has no bytes of family %u: expected a pool that was made with some, or a geometry",
+		      pool->name, family);
+	return false;
+}
+
+int kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32_t nr)
 {
 	uint32_t i;
 
+	for (i = 0; i < nr; i++) {
+		if (!has_rows(pool, KVP_BLOCK_FAMILY(copies[i].dst)))
+			return -EOPNOTSUPP;
+	}
 	for (i = 0; i < nr; i++) {
 		uint32_t family = KVP_BLOCK_FAMILY(copies[i].dst);
 		uint64_t row_bytes = pool->region[family].row_bytes;
@@ -211,6 +229,7 @@ void kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32
 		memcpy(block_at(pool, copies[i].dst), block_at(pool, copies[i].src),
 		       copies[i].tokens * row_bytes);
 	}
+	return 0;
 }
 
 /* Rows [@row, @row + @nr) of a block. */
@@ -343,6 +362,8 @@ static int rows_do(struct rows *rows)
 		err = kvp_do(rows->pool, KVP_OP_SEQ_TABLE, &table);
 		if (!err)
 			err = rows_check_lengths(rows, &table);
+		if (!err && !has_rows(rows->pool, rows->family))
+			err = -EOPNOTSUPP;
 		if (!err)
 			err = rows_move(rows, &table, blocks, at, stop);
 		if (err)

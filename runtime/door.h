@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door to the core inside this process, in plain types: only door_inproc.c
- * sees the core's headers, the rest of the runtime sees this one.
+ * Doors, the ways to the core, in plain types. door_inproc.c carries the core into this process,
+ * and only it sees the core's headers; door_device.c goes through the character device;
+ * door.c chooses. The rest of the runtime knows a pool's door by this table.
  */
 #ifndef KVP_RUNTIME_DOOR_H
 #define KVP_RUNTIME_DOOR_H
@@ -9,37 +10,63 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How the core reaches the memory and the descriptors of this process. */
-struct kvp_door;
-extern const struct kvp_door kvp_inproc_door;
+struct kvp_batch;
+struct kvp_counters_page;
 
-/* One client of this process's pools. */
+/* One client on its way. Each door has its own idea of what that is. */
 struct kvp_conn;
 
-/*
- * Making and opening pools goes on under one lock of the process: a pool's name can be seen
- * before its backings are there. Held across fork(), so that a child finds it free. Connect is
- * called with it held; calls are not.
+/**
+ * struct kvp_door_ops - one door
+ * @lock: making, opening and ending pools goes on between this and @unlock
+ * @unlock: end of that
+ * @connect: a new client, attached to nothing; on an error it is noted, and begins with @what.
+ *           Between @lock and @unlock
+ * @own: from now on the client ends with this process, whoever has copies of its descriptors.
+ *       0 or a negative errno
+ * @disconnect: end of the client and of what it holds. Not at once with a call on it
+ * @inherited: the client was opened before a fork() and this is the child: calls give -EPERM
+ * @call: one operation of the contract on the struct of @len bytes at @arg, head.size being set
+ * @batch: the same of a KVP_OP_BATCH, in the way that is best for it
+ * @fd: the client's descriptor, to be polled, or -EOPNOTSUPP
+ * @counters: the page of counters of the pool that the client is attached to, until
+ *            disconnect; -EOPNOTSUPP where there is none
  */
-void kvp_inproc_lock(void);
-void kvp_inproc_unlock(void);
+struct kvp_door_ops {
+	void (*lock)(void);
+	void (*unlock)(void);
+	int (*connect)(const char *what, struct kvp_conn **conn);
+	int (*own)(struct kvp_conn *conn);
+	void (*disconnect)(struct kvp_conn *conn);
+	bool (*inherited)(const struct kvp_conn *conn);
+	int (*call)(struct kvp_conn *conn, uint32_t op, void *arg, uint32_t len);
+	int (*batch)(struct kvp_conn *conn, struct kvp_batch *arg, uint32_t len);
+	int (*fd)(const struct kvp_conn *conn);
+	int (*counters)(struct kvp_conn *conn, const struct kvp_counters_page **page);
+};
 
-/* A new client, attached to nothing. -ENOMEM. */
-int kvp_inproc_connect(struct kvp_conn **conn);
+extern const struct kvp_door_ops kvp_inproc_ops;
+extern const struct kvp_door_ops kvp_device_ops;
 
-/* End of the client and of what it holds. Not at once with a call on it. NULL is allowed. */
-void kvp_inproc_disconnect(struct kvp_conn *conn);
-
-/*
- * The client was opened before a fork() and this is the child: the core's state here is a
- * copy that nobody else sees, while the bytes are the parent's. Calls give -EPERM.
- */
-bool kvp_inproc_inherited(const struct kvp_conn *conn);
-
-/* One operation of the contract on the struct of @len bytes at @arg, head.size being set. */
+/* The way in process for calls, without a detour over its table. */
 int kvp_inproc_call(struct kvp_conn *conn, uint32_t op, void *arg, uint32_t len);
 
 /* The operation's name, NULL if there is none of that number. */
-const char *kvp_inproc_op_name(uint32_t op);
+const char *kvp_op_name(uint32_t op);
+
+/* How the core in this process reaches its memory and descriptors; for tests. */
+struct kvp_door;
+extern const struct kvp_door kvp_inproc_door;
+
+/* ---- door.c ---- */
+
+/* Watch this process for forks. False: no memory; no client may be opened then. */
+bool kvp_watch_forks(void);
+
+/*
+ * Grows with every fork() on the way from the first process to this one, of which the process was
+ * watched.
+ */
+extern _Atomic uint32_t kvp_generation;
 
 #endif /* KVP_RUNTIME_DOOR_H */

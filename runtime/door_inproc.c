@@ -13,27 +13,27 @@
  * first pool that the child opens is in a host of its own. Descriptors of memory files stay
  * open until the child ends or executes something.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "core.h"
 
 #include "door.h"
+#include "error.h"
 #include "memfd.h"
 
 /* Threads that open pools. Taken before any lock of the core. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static bool forks_watched;	/* set once */
+static bool lock_watched;	/* set once: the lock is free in children */
 
 /* open_lock. */
 static struct kvp_host host;
 static bool host_ready;
-
-/* Grows with every fork() on the way from the first process to this one. */
-static _Atomic uint32_t generation;
 
 /**
  * struct kvp_conn - one client
@@ -69,12 +69,12 @@ static int inproc_write(u64 addr, const void *src, size_t len)
 }
 
 /* The caller keeps its arrays still during a call, as with memcpy(). */
-static void *inproc_array(u64 addr, size_t len)
+static void *inproc_array(u64 addr, size_t len, void *room)
 {
 	return addr ? inproc_pointer(addr) : ERR_PTR(-EFAULT);
 }
 
-static int inproc_array_put(void *mem, u64 addr, size_t len, bool out)
+static int inproc_array_put(void *mem, void *room, u64 addr, size_t len, bool out)
 {
 	return 0;
 }
@@ -89,7 +89,7 @@ static void *inproc_backing_take(s32 fd, u32 kind, u64 length)
 	int err;
 
 	if (kind != KVP_BACKING_MEMFD)
-		return ERR_PTR(-EINVAL);
+		return ERR_PTR(-EOPNOTSUPP);
 	backing = malloc(sizeof(*backing));
 	if (!backing)
 		return ERR_PTR(-ENOMEM);
@@ -119,6 +119,11 @@ static void inproc_backing_drop(void *object)
 	free(backing);
 }
 
+static void inproc_fd_undo(s32 fd)
+{
+	kvp_memfd_close(fd);
+}
+
 const struct kvp_door kvp_inproc_door = {
 	.read = inproc_read,
 	.write = inproc_write,
@@ -129,6 +134,7 @@ const struct kvp_door kvp_inproc_door = {
 	.backing_take = inproc_backing_take,
 	.backing_give = inproc_backing_give,
 	.backing_drop = inproc_backing_drop,
+	.fd_undo = inproc_fd_undo,
 };
 
 /* ---- the one host ---- */
@@ -145,80 +151,121 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 	host_ready = false;
 	pthread_mutex_unlock(&open_lock);
 }
 
-static void watch_forks(void)
+static void watch_lock(void)
 {
-	forks_watched = !pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	lock_watched = !pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-void kvp_inproc_lock(void)
+static void inproc_lock(void)
 {
-	pthread_once(&fork_once, watch_forks);
+	pthread_once(&fork_once, watch_lock);
 	pthread_mutex_lock(&open_lock);
 }
 
-void kvp_inproc_unlock(void)
+static void inproc_unlock(void)
 {
 	pthread_mutex_unlock(&open_lock);
 }
 
 /* ---- clients ---- */
 
-int kvp_inproc_connect(struct kvp_conn **conn)
+static struct kvp_conn *make_client(void)
 {
 	struct kvp_cred cred = {
 		.uid = geteuid(),
 		.gid = getegid(),
+		.pid = (u32)getpid(),
 		.admin = geteuid() == 0,
 		.persist = true,
 	};
 	struct kvp_conn *made;
 
-	if (!forks_watched)
-		return -ENOMEM;
+	if (!lock_watched || !kvp_watch_forks())
+		return NULL;
 	if (!host_ready) {
 		kvp_host_init(&host);
 		host_ready = true;
 	}
 	made = malloc(sizeof(*made));
 	if (!made)
-		return -ENOMEM;
+		return NULL;
+	snprintf(cred.command, sizeof(cred.command), "%s", program_invocation_short_name);
 	made->client = kvp_client_open(&host, &kvp_inproc_door, &cred);
 	if (!made->client) {
 		free(made);
-		return -ENOMEM;
+		return NULL;
 	}
-	made->generation = atomic_load_explicit(&generation, memory_order_relaxed);
-	*conn = made;
+	made->generation = atomic_load_explicit(&kvp_generation, memory_order_relaxed);
+	return made;
+}
+
+static int inproc_connect(const char *what, struct kvp_conn **conn)
+{
+	*conn = make_client();
+	if (*conn)
+		return 0;
+	return kvp_error_set(-ENOMEM, KVP_REASON_MEMORY, 0, "%s: no memory for a client", what);
+}
+
+/* It is memory of this process. */
+static int inproc_own(struct kvp_conn *conn)
+{
 	return 0;
 }
 
-void kvp_inproc_disconnect(struct kvp_conn *conn)
+static bool inproc_inherited(const struct kvp_conn *conn)
 {
-	if (!conn)
-		return;
-	if (!kvp_inproc_inherited(conn))
+	return conn->generation !=
+	       atomic_load_explicit(&kvp_generation, memory_order_relaxed);
+}
+
+static void inproc_disconnect(struct kvp_conn *conn)
+{
+	if (!inproc_inherited(conn))
 		kvp_client_close(conn->client);
 	free(conn);
 }
 
-bool kvp_inproc_inherited(const struct kvp_conn *conn)
-{
-	return conn->generation != atomic_load_explicit(&generation, memory_order_relaxed);
-}
-
 int kvp_inproc_call(struct kvp_conn *conn, uint32_t op, void *arg, uint32_t len)
 {
-	if (kvp_inproc_inherited(conn))
+	if (inproc_inherited(conn))
 		return -EPERM;
 	return kvp_call(conn->client, op, (u64)(uintptr_t)arg, len);
 }
 
-const char *kvp_inproc_op_name(uint32_t op)
+static int inproc_batch(struct kvp_conn *conn, struct kvp_batch *arg, uint32_t len)
+{
+	return kvp_inproc_call(conn, KVP_OP_BATCH, arg, len);
+}
+
+static int inproc_fd(const struct kvp_conn *conn)
+{
+	return -EOPNOTSUPP;
+}
+
+static int inproc_counters(struct kvp_conn *conn, const struct kvp_counters_page **page)
+{
+	return -EOPNOTSUPP;
+}
+
+const struct kvp_door_ops kvp_inproc_ops = {
+	.lock = inproc_lock,
+	.unlock = inproc_unlock,
+	.connect = inproc_connect,
+	.own = inproc_own,
+	.disconnect = inproc_disconnect,
+	.inherited = inproc_inherited,
+	.call = kvp_inproc_call,
+	.batch = inproc_batch,
+	.fd = inproc_fd,
+	.counters = inproc_counters,
+};
+
+const char *kvp_op_name(uint32_t op)
 {
 	const struct kvp_op_desc *desc = kvp_op_find(op);
 

@@ -17,6 +17,8 @@ enum where {
 	AT_FIELD,	/* the same, if it is behind the struct's head */
 	AT_ELEMENT,	/* of an array or batch */
 	OF_FAMILY,
+	OF_LIMIT,	/* KVP_WHERE_UID or nothing */
+	OF_LIMIT_FAMILY,
 	NEEDED,
 };
 
@@ -105,6 +107,15 @@ static const struct reason reasons[] = {
 	[KVP_REASON_UNPUBLISHED] = { "unpublished",
 		"tokens that are not computed: expected computed ones", NOWHERE },
 
+	[KVP_REASON_REVOKED] = { "revoked",
+		"the export was revoked: expected one that is not", NOWHERE },
+	[KVP_REASON_STAGED] = { "staged",
+		"the pool's maker has not said that it is ready: expected to be asked again later",
+		NOWHERE },
+	[KVP_REASON_NO_EXPORT] = { "no-export",
+		"no such export, or another client's: expected the id of one that this client may revoke",
+		NOWHERE },
+
 	[KVP_REASON_RIGHT_USE] = { "right-use",
 		"the client lacks the right to use blocks: expected 'use'", NOWHERE },
 	[KVP_REASON_RIGHT_PUBLISH] = { "right-publish",
@@ -131,19 +142,27 @@ static const struct reason reasons[] = {
 	[KVP_REASON_MEMORY] = { "memory",
 		"no memory for metadata: expected the system to have some", NOWHERE },
 	[KVP_REASON_LIMIT_BLOCKS] = { "limit-blocks",
-		"over the client's limit of blocks: expected fewer", OF_FAMILY },
+		"over the client's limit of blocks: expected fewer", OF_LIMIT_FAMILY },
 	[KVP_REASON_LIMIT_SLOTS] = { "limit-slots",
-		"over the client's limit of table slots: expected fewer", NOWHERE },
+		"over the client's limit of table slots: expected fewer", OF_LIMIT },
 	[KVP_REASON_LIMIT_SEQS] = { "limit-seqs",
-		"over the client's limit of sequences: expected fewer", NOWHERE },
+		"over the client's limit of sequences: expected fewer", OF_LIMIT },
 	[KVP_REASON_LIMIT_MATCHES] = { "limit-matches",
-		"over the client's limit of open matches: expected fewer", NOWHERE },
+		"over the client's limit of open matches: expected fewer", OF_LIMIT },
 	[KVP_REASON_LIMIT_METADATA] = { "limit-metadata",
-		"over the client's limit of metadata: expected fewer or shorter objects", NOWHERE },
+		"over the client's limit of metadata: expected fewer or shorter objects",
+		OF_LIMIT },
 	[KVP_REASON_LIMIT_RAW] = { "limit-raw",
-		"over the client's limit of raw references: expected fewer", NOWHERE },
+		"over the client's limit of raw references: expected fewer", OF_LIMIT },
 	[KVP_REASON_LIMIT_CLIENTS] = { "limit-clients",
-		"the pool has as many clients as it can: expected fewer", NOWHERE },
+		"the pool has as many clients, or users, as it can: expected fewer", NOWHERE },
+	[KVP_REASON_LIMIT_EXPORTS] = { "limit-exports",
+		"over the client's limit of exports: expected fewer", OF_LIMIT },
+	[KVP_REASON_LIMIT_BACKINGS] = { "limit-backings",
+		"over the client's limit of backing descriptors: expected fewer", OF_LIMIT },
+	[KVP_REASON_LIMIT_POOLS] = { "limit-pools",
+		"over this host's limit of pools or of their metadata: expected fewer or smaller ones",
+		OF_LIMIT },
 
 	[KVP_REASON_DOOR] = { "door",
 		"this way to the pool cannot do that: expected another door or kernel", NOWHERE },
@@ -156,13 +175,18 @@ static const struct reason reasons[] = {
 		"the namespace was invalidated since the sequence began: expected a newer sequence",
 		NOWHERE },
 	[KVP_REASON_SEAL] = { "seal",
-		"unfit backing: expected a memory file of the stated size, with the seals it needs",
+		"unfit backing: expected a file of the stated kind and size, with the seals it needs",
 		NOWHERE },
 	[KVP_REASON_DESTROYED] = { "destroyed",
 		"the pool was destroyed: expected a living one", NOWHERE },
 	[KVP_REASON_EARLIER_ENTRY] = { "earlier-entry",
 		"not executed, an earlier entry of the batch failed: expected that one to succeed",
 		AT_ELEMENT },
+	[KVP_REASON_CLIENT_DEAD] = { "client-dead",
+		"the client ended with its mapping of the timelines: expected one that is alive",
+		NOWHERE },
+	[KVP_REASON_FOREIGN] = { "foreign",
+		"the export is of another pool: expected one of this client's pool", NOWHERE },
 };
 
 static const struct {
@@ -257,7 +281,7 @@ int kvp_error_set(int err, uint32_t reason, uint32_t where, const char *fmt, ...
 
 int kvp_error_call(int err, uint32_t op, const struct kvp_head *head)
 {
-	const char *name = kvp_inproc_op_name(op);
+	const char *name = kvp_op_name(op);
 
 	/* Of an operation that there is not, the core does not even look at the struct. */
 	last.error.err = err;
@@ -282,26 +306,48 @@ static void make_place(char *text, size_t size, enum where kind, uint32_t where)
 		snprintf(text, size, " (element %u)", where);
 		return;
 	case OF_FAMILY:
-		snprintf(text, size, " (family %u)", where);
+	case OF_LIMIT_FAMILY:
+		snprintf(text, size, " (family %u)", where & ~KVP_WHERE_UID);
 		return;
 	case NEEDED:
 		snprintf(text, size, " (%u needed)", where);
 		return;
+	case OF_LIMIT:
 	case NOWHERE:
 		break;
 	}
 	text[0] = '\0';
 }
 
+/* Texts of limits speak of the client's; of a uid's they say so instead. */
+static int client_words(const char *text, enum where kind, uint32_t where)
+{
+	static const char words[] = "the client's ";
+	const char *at;
+
+	if ((kind != OF_LIMIT && kind != OF_LIMIT_FAMILY) || !(where & KVP_WHERE_UID))
+		return -1;
+	at = strstr(text, words);
+	return at ? (int)(at - text) : -1;
+}
+
 static void make_text(struct kvp_error *error, const char *op)
 {
 	const struct reason *known = reason_of(error->reason);
+	enum where kind = known ? known->where : NOWHERE;
+	const char *text = kvp_strerror(error->err, error->reason);
 	const char *name = strerrorname_np(-error->err);
+	int client = client_words(text, kind, error->where);
 	char place[48];
 
-	make_place(place, sizeof(place), known ? known->where : NOWHERE, error->where);
-	snprintf(error->text, sizeof(error->text), "%s: %s: %s%s", op, name ? name : "error",
-		 kvp_strerror(error->err, error->reason), place);
+	make_place(place, sizeof(place), kind, error->where);
+	if (client < 0)
+		snprintf(error->text, sizeof(error->text), "%s: %s: %s%s", op,
+			 name ? name : "error", text, place);
+	else
+		snprintf(error->text, sizeof(error->text), "%s: %s: %.*sthe uid's %s%s", op,
+			 name ? name : "error", client, text,
+			 text + client + strlen("the client's "), place);
 }
 
 const struct kvp_error *kvp_error(void)

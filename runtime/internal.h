@@ -12,6 +12,7 @@
 #include <kvpool.h>
 
 #include "door.h"
+#include "error.h"
 
 /* Slots of a block table that one call resolves for rows, on the stack. */
 #define KVP_ROW_SLOTS		64
@@ -38,24 +39,27 @@ struct kvp_region {
  */
 struct kvp_pool {
 	struct kvp_conn *conn;
+	const struct kvp_door_ops *door;
 	char name[KVP_NAME_LEN];
+	uint32_t mode;
+	uint32_t flags;			/* KVP_POOL_* as of its making */
 	uint32_t rights;
 	uint32_t index_tokens;
 	uint32_t nr_families;
+	uint32_t nr_backings;		/* when it was opened */
 	uint32_t max_copies;		/* one node's blocks and all states */
 	struct kvp_family_desc family[KVP_MAX_FAMILIES];
 	struct kvp_region region[KVP_MAX_FAMILIES];
 	struct kvp_bound *bound[KVP_MAX_FAMILIES];	/* geometry, or NULL */
 };
 
-/* ---- error.c ---- */
+/* ---- door.c ---- */
 
-/* Note an error of the runtime for this thread; returns @err. */
-int kvp_error_set(int err, uint32_t reason, uint32_t where, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
-
-/* Note that operation @op failed as @head says; returns @err. The text is made when asked for. */
-int kvp_error_call(int err, uint32_t op, const struct kvp_head *head);
+/*
+ * The door of that kind; of KVP_DOOR_DEFAULT the one that plain names take. -EINVAL, noted: no
+ * such kind, or the environment asks for none that there is.
+ */
+int kvp_door_find(enum kvp_door_kind kind, const struct kvp_door_ops **door);
 
 /* ---- pool.c ---- */
 
@@ -71,7 +75,9 @@ static inline int kvp_pool_try(struct kvp_pool *pool, uint32_t op, struct kvp_he
 			       uint32_t size)
 {
 	head->size = size;
-	return kvp_inproc_call(pool->conn, op, head, size);
+	if (pool->door == &kvp_inproc_ops)
+		return kvp_inproc_call(pool->conn, op, head, size);
+	return pool->door->call(pool->conn, op, head, size);
 }
 
 static inline int kvp_pool_op(struct kvp_pool *pool, uint32_t op, struct kvp_head *head,
@@ -80,6 +86,16 @@ static inline int kvp_pool_op(struct kvp_pool *pool, uint32_t op, struct kvp_hea
 	int err = kvp_pool_try(pool, op, head, size);
 
 	return err ? kvp_pool_failed(pool, op, err, head) : 0;
+}
+
+/* KVP_OP_BATCH in the way that is best for the door. */
+static inline int kvp_pool_batch(struct kvp_pool *pool, struct kvp_batch *arg)
+{
+	int err;
+
+	arg->head.size = sizeof(*arg);
+	err = pool->door->batch(pool->conn, arg, sizeof(*arg));
+	return err ? kvp_pool_failed(pool, KVP_OP_BATCH, err, &arg->head) : 0;
 }
 
 /* @arg: a pointer to the operation's struct, whose first member is the head. */
@@ -132,21 +148,48 @@ uint32_t kvp_dtype_find(const char *name, size_t len);
 
 /**
  * struct kvp_uri - a pool's URI, taken apart
+ * @door: that it names, KVP_DOOR_DEFAULT if none
  * @name: of the pool
  * @rights: to take, 0: all
  * @config: how to make it; nr_families 0: it must exist
+ * @flags_said: of config.flags, those that it says something of
  * @families: what config.families points to
  * @family_names: what their names point to
  */
 struct kvp_uri {
+	enum kvp_door_kind door;
 	char name[KVP_NAME_LEN];
 	uint32_t rights;
 	struct kvp_pool_config config;
+	uint32_t flags_said;
 	struct kvp_family_config families[KVP_MAX_FAMILIES];
 	char family_names[KVP_MAX_FAMILIES][KVP_FAMILY_NAME_LEN];
 };
 
 int kvp_uri_parse(const char *text, struct kvp_uri *uri);
+
+/*
+ * The same of a name alone, which may have a door's scheme before it; what characters it may
+ * have is the core's to say.
+ */
+int kvp_uri_name(const char *text, struct kvp_uri *uri);
+
+/* ---- config.c ---- */
+
+/* What the core is told of families; -errno, noted, where it cannot be told. */
+int kvp_config_describe(const char *pool_name, const struct kvp_pool_config *config,
+			struct kvp_family_desc families[KVP_MAX_FAMILIES]);
+
+/* An existing pool must be as its opener describes it; -EINVAL, noted, where it is not. */
+int kvp_config_compare(const struct kvp_pool *pool, const struct kvp_uri *uri,
+		       const struct kvp_family_desc *families);
+
+/*
+ * The core refused to make the pool: note what was wrong by the names that a config has. False
+ * where it was nothing of the config's.
+ */
+bool kvp_config_failed(const struct kvp_pool *pool, int err, const struct kvp_pool_create *arg,
+		       const struct kvp_family_desc *families);
 
 /* ---- bytes.c ---- */
 
@@ -156,8 +199,11 @@ int kvp_bytes_create(struct kvp_pool *pool);
 int kvp_bytes_attach(struct kvp_pool *pool);
 void kvp_bytes_unmap(struct kvp_pool *pool);
 
-/* Rows [0, copy->tokens) of copy->src to copy->dst. */
-void kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32_t nr);
+/*
+ * Rows [0, copy->tokens) of copy->src to copy->dst, all or none. -EOPNOTSUPP, noted: this
+ * client has no bytes of a family.
+ */
+int kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32_t nr);
 
 /* The id can be of this pool, and this process has its bytes. */
 bool kvp_block_is_ours(const struct kvp_pool *pool, uint64_t block);

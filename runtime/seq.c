@@ -63,7 +63,9 @@ int kvp_copies_make(struct kvp_pool *pool, kvp_seq_t seq, const struct kvp_copy 
 
 	if (!nr)
 		return 0;
-	kvp_bytes_copy(pool, copies, nr);
+	err = kvp_bytes_copy(pool, copies, nr);
+	if (err)
+		return err;
 	/* Another thread may just be reading the sequence's table: it will not be long. */
 	while ((err = kvp_try(pool, KVP_OP_SEQ_COPIED, &copied)) == -EBUSY)
 		sched_yield();

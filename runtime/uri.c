@@ -18,6 +18,8 @@ enum key {
 	KEY_DTYPE,
 	KEY_FAMILY,
 	KEY_INDEX_TOKENS,
+	KEY_MODE,
+	KEY_PERSISTENT,
 	KEY_RIGHTS,
 	NR_KEYS,
 };
@@ -159,6 +161,35 @@ static int parse_index_tokens(struct parser *parser, struct span key, struct spa
 				&parser->uri->config.index_tokens);
 }
 
+/* Octal, as people write permission bits. */
+static int parse_mode(struct parser *parser, struct span key, struct span value)
+{
+	uint32_t mode = 0;
+	size_t i;
+
+	for (i = 0; i < value.len; i++) {
+		unsigned int digit = (unsigned int)(value.at[i] - '0');
+
+		mode = mode * 8 + digit;
+		if (digit > 7 || mode > 0777)
+			break;
+	}
+	if (i < value.len || !mode)
+		return bad_value(parser, key, value, "an octal number in 1..0777");
+	parser->uri->config.mode = mode;
+	return 0;
+}
+
+static int parse_persistent(struct parser *parser, struct span key, struct span value)
+{
+	if (span_is(value, "yes"))
+		parser->uri->config.flags |= KVP_POOL_PERSISTENT;
+	else if (!span_is(value, "no"))
+		return bad_value(parser, key, value, "yes or no");
+	parser->uri->flags_said |= KVP_POOL_PERSISTENT;
+	return 0;
+}
+
 static int parse_rights(struct parser *parser, struct span key, struct span value)
 {
 	struct span rest = value, word;
@@ -253,12 +284,16 @@ static const struct {
 	[KEY_DTYPE] = { "dtype", parse_dtype },
 	[KEY_FAMILY] = { "family", parse_family },
 	[KEY_INDEX_TOKENS] = { "index_tokens", parse_index_tokens },
+	[KEY_MODE] = { "mode", parse_mode },
+	[KEY_PERSISTENT] = { "persistent", parse_persistent },
 	[KEY_RIGHTS] = { "rights", parse_rights },
 };
 
 #define KEY(key)	(1U << (key))
 #define SINGLE_KEYS	(KEY(KEY_BLOCKS) | KEY(KEY_BLOCK_TOKENS) | KEY(KEY_ROW_BYTES) | \
 			 KEY(KEY_DTYPE))
+/* Of a pool that is made. */
+#define POOL_KEYS	(KEY(KEY_INDEX_TOKENS) | KEY(KEY_MODE) | KEY(KEY_PERSISTENT))
 
 static int parse_pair(struct parser *parser, struct span pair)
 {
@@ -272,7 +307,7 @@ static int parse_pair(struct parser *parser, struct span pair)
 	}
 	if (i == NR_KEYS)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
-				     "uri: unknown key \"%.*s\": expected blocks, block_tokens, row_bytes, dtype, family, index_tokens or rights",
+				     "uri: unknown key \"%.*s\": expected blocks, block_tokens, row_bytes, dtype, family, index_tokens, mode, persistent or rights",
 				     shown(key), key.at);
 	if (!value.at)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
@@ -300,17 +335,21 @@ static int finish(struct parser *parser)
 	struct kvp_pool_config *config = &parser->uri->config;
 	struct kvp_family_config *only = &parser->uri->families[0];
 	bool single = parser->seen & SINGLE_KEYS;
-	enum key key = single ? first_key(parser, SINGLE_KEYS) : KEY_INDEX_TOKENS;
+	enum key key;
 
-	if (single && config->nr_families)
+	if (!single && !config->nr_families && (parser->seen & POOL_KEYS)) {
+		key = first_key(parser, POOL_KEYS);
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],
+				     "uri: key \"%s\" without a family: expected key \"blocks\" or \"family\"",
+				     keys[key].name);
+	}
+	if (!single)
+		return 0;
+	key = first_key(parser, SINGLE_KEYS);
+	if (config->nr_families)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],
 				     "uri: key \"%s\" with key \"family\": expected one way or the other",
 				     keys[key].name);
-	if (!single && !config->nr_families && (parser->seen & KEY(KEY_INDEX_TOKENS)))
-		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],
-				     "uri: key \"index_tokens\" without a family: expected key \"blocks\" or \"family\"");
-	if (!single)
-		return 0;
 	if (!(parser->seen & KEY(KEY_BLOCKS)))
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],
 				     "uri: key \"%s\" without key \"blocks\": expected blocks=NUMBER",
@@ -324,18 +363,57 @@ static int finish(struct parser *parser)
 	return 0;
 }
 
+/* The door's scheme, if there is one before a name that ends with @rest or at a '?'. */
 static int parse_scheme(struct parser *parser, struct span *rest)
 {
-	struct span scheme = span_cut(rest, ':');
+	const char *query = memchr(rest->at, '?', rest->len);
+	const char *colon = memchr(rest->at, ':', rest->len);
+	struct span scheme;
 
-	if (rest->at && span_is(scheme, "inproc"))
+	if (!colon || (query && query < colon))
 		return 0;
-	if (rest->at && span_is(scheme, "dev"))
-		return kvp_error_set(-EOPNOTSUPP, KVP_REASON_DOOR, 0,
-				     "uri: pools of /dev/kvpool cannot be opened yet: expected inproc:NAME");
-	return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
-			     "uri: \"%.*s\": expected inproc:NAME or dev:NAME",
-			     shown(scheme), scheme.at);
+	scheme = span_cut(rest, ':');
+	if (span_is(scheme, kvp_door_name(KVP_DOOR_INPROC)))
+		parser->uri->door = KVP_DOOR_INPROC;
+	else if (span_is(scheme, kvp_door_name(KVP_DOOR_DEVICE)))
+		parser->uri->door = KVP_DOOR_DEVICE;
+	else
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+				     "uri: \"%.*s\": expected inproc:NAME, dev:NAME or NAME",
+				     shown(scheme), scheme.at);
+	return 0;
+}
+
+static int parse_name(struct parser *parser, struct span name)
+{
+	if (!name.len || name.len >= KVP_NAME_LEN)
+		return kvp_error_set(-EINVAL, KVP_REASON_NAME, offset_of(parser, name),
+				     "uri: name \"%.*s\": expected 1 to %u characters",
+				     shown(name), name.at, KVP_NAME_LEN - 1);
+	memcpy(parser->uri->name, name.at, name.len);
+	return 0;
+}
+
+static int begin(struct parser *parser, struct span *rest)
+{
+	memset(parser->uri, 0, sizeof(*parser->uri));
+	parser->uri->config.families = parser->uri->families;
+	if (!parser->text)
+		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0,
+				     "pool: name is NULL: expected NAME, dev:NAME or inproc:NAME");
+	rest->at = parser->text;
+	rest->len = strlen(parser->text);
+	return parse_scheme(parser, rest);
+}
+
+int kvp_uri_name(const char *text, struct kvp_uri *uri)
+{
+	struct parser parser = { .text = text, .uri = uri };
+	struct span name;
+	int err;
+
+	err = begin(&parser, &name);
+	return err ? err : parse_name(&parser, name);
 }
 
 int kvp_uri_parse(const char *text, struct kvp_uri *uri)
@@ -344,21 +422,13 @@ int kvp_uri_parse(const char *text, struct kvp_uri *uri)
 	struct span rest, name;
 	int err;
 
-	memset(uri, 0, sizeof(*uri));
-	uri->config.families = uri->families;
-	if (!text)
-		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0, "uri: NULL");
-	rest.at = text;
-	rest.len = strlen(text);
-	err = parse_scheme(&parser, &rest);
+	err = begin(&parser, &rest);
 	if (err)
 		return err;
 	name = span_cut(&rest, '?');
-	if (!name.len || name.len >= KVP_NAME_LEN)
-		return kvp_error_set(-EINVAL, KVP_REASON_NAME, offset_of(&parser, name),
-				     "uri: name \"%.*s\": expected 1 to %u characters",
-				     shown(name), name.at, KVP_NAME_LEN - 1);
-	memcpy(uri->name, name.at, name.len);
+	err = parse_name(&parser, name);
+	if (err)
+		return err;
 	while (rest.at) {
 		err = parse_pair(&parser, span_cut(&rest, '&'));
 		if (err)

@@ -7,10 +7,12 @@
 
 #include "internal.h"
 
-int kvp_pool_stats(struct kvp_pool *pool, uint64_t client, struct kvp_stats *stats,
-		   struct kvp_family_stats *families, uint32_t nr_families)
+static int read_stats(struct kvp_pool *pool, uint32_t flags, uint64_t client,
+		      struct kvp_stats *stats, struct kvp_family_stats *families,
+		      uint32_t nr_families)
 {
 	struct kvp_stats arg = {
+		.head.flags = flags,
 		.client = client,
 		.families = kvp_addr(families),
 		.nr_families = nr_families,
@@ -23,6 +25,18 @@ int kvp_pool_stats(struct kvp_pool *pool, uint64_t client, struct kvp_stats *sta
 	if (!err)
 		*stats = arg;
 	return err;
+}
+
+int kvp_pool_stats(struct kvp_pool *pool, uint64_t client, struct kvp_stats *stats,
+		   struct kvp_family_stats *families, uint32_t nr_families)
+{
+	return read_stats(pool, 0, client, stats, families, nr_families);
+}
+
+int kvp_pool_uid_stats(struct kvp_pool *pool, uint32_t uid, struct kvp_stats *stats,
+		       struct kvp_family_stats *families, uint32_t nr_families)
+{
+	return read_stats(pool, KVP_STATS_OF_UID, uid, stats, families, nr_families);
 }
 
 int kvp_pool_audit_all(struct kvp_pool *pool, struct kvp_finding *findings, uint32_t nr,
@@ -97,7 +111,7 @@ int kvp_pool_limit(struct kvp_pool *pool, const struct kvp_limit *limit)
 	if (!limit)
 		return kvp_error_set(-EINVAL, KVP_REASON_POINTER, 0, "limit: limit is NULL");
 	arg = *limit;
-	arg.head = (struct kvp_head){ 0 };
+	arg.head = (struct kvp_head){ .flags = limit->head.flags };
 	return kvp_do(pool, KVP_OP_LIMIT, &arg);
 }
 

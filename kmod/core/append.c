@@ -96,7 +96,6 @@ static int kvp_append_take_sliced(struct kvp_call *call, struct kvp_grow *grow)
 	struct kvp_seq_append *arg = call->arg;
 	struct kvp_seq *seq = grow->seq;
 	u32 copies = 0;
-	int err;
 
 	grow->old = KVP_NIL;
 	if (kvp_node_shared_locked(call->pool, seq)) {
@@ -106,10 +105,7 @@ static int kvp_append_take_sliced(struct kvp_call *call, struct kvp_grow *grow)
 	}
 	if (copies > arg->nr_copies)
 		return kvp_fail(call, -EOVERFLOW, KVP_REASON_COPIES, copies);
-	err = kvp_seq_check_slots_locked(call, grow->plan.slots);
-	if (err)
-		return err;
-	return kvp_take_sliced(call, &grow->plan.need, &grow->taken);
+	return kvp_seq_take_sliced(call, &grow->plan, &grow->taken);
 }
 
 /* The node in which the sequence ends, and its blocks, become its own. */

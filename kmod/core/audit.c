@@ -131,7 +131,7 @@ static void kvp_audit_family(struct kvp_audit_run *run, const struct kvp_family 
 		sum += family->nr[i];
 		kvp_audit_equal(run, KVP_FINDING_STATE, family->index, i, family->nr[i], nr[i]);
 	}
-	kvp_audit_equal(run, KVP_FINDING_STATE, family->index, i, family->published, nr[i]);
+	kvp_audit_equal(run, KVP_FINDING_STATE, family->index, i, *family->published, nr[i]);
 	/* No call is on its way. */
 	kvp_audit_equal(run, KVP_FINDING_STATE, family->index, i, family->promised, 0);
 	kvp_audit_equal(run, KVP_FINDING_SUM, family->index, 0, sum, family->nr_blocks);
@@ -143,26 +143,61 @@ static void kvp_audit_account(struct kvp_audit_run *run, u32 slot, u64 *guarante
 {
 	const struct kvp_account *account = run->pool->account[slot];
 	const struct kvp_audit_account *expected = &run->account[slot];
-	const u64 pair[][2] = {
-		{ account->live, expected->attached },
-		{ account->slots, expected->slots },
-		{ account->seqs, expected->seqs },
-		{ account->raw, expected->raw },
-		{ account->matches, expected->matches },
-		{ account->metadata, expected->metadata },
-	};
 	u64 guarantee;
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(pair); i++)
+	kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY, account->client, account->live,
+			expected->attached);
+	for (i = 0; i < KVP_NR_THINGS; i++)
 		kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY, account->client,
-				pair[i][0], pair[i][1]);
+				account->has[i], expected->has[i]);
 	for (i = 0; i < run->pool->nr_families; i++) {
 		kvp_audit_equal(run, KVP_FINDING_CHARGE, i, account->client,
 				account->charged[i], expected->charged[i]);
 		guarantee = account->limits.guarantee[i];
 		guaranteed[i] += guarantee;
 		unmet[i] += guarantee - min(guarantee, account->charged[i]);
+	}
+}
+
+/* What an account has is its user's too; of exports, those that are clients themselves. */
+static void kvp_audit_add_to_user(struct kvp_audit_run *run, u32 slot)
+{
+	const struct kvp_account *account = run->pool->account[slot];
+	const struct kvp_audit_account *has = &run->account[slot];
+	struct kvp_audit_account *user;
+	u32 i;
+
+	if (!account->user)
+		return;
+	user = &run->user[account->user->slot];
+	for (i = 0; i < run->pool->nr_families; i++)
+		user->charged[i] += has->charged[i];
+	for (i = 0; i < KVP_EXPORTS; i++)
+		user->has[i] += has->has[i];
+	user->has[KVP_EXPORTS] += !!account->export;
+}
+
+static void kvp_audit_users(struct kvp_audit_run *run)
+{
+	const struct kvp_pool *pool = run->pool;
+	u32 i, j;
+
+	for (i = 0; i < pool->nr_accounts; i++)
+		kvp_audit_add_to_user(run, i);
+	for (i = 0; i < pool->nr_users; i++) {
+		const struct kvp_user *user = pool->user[i];
+		struct kvp_audit_account *expected = &run->user[i];
+
+		for (j = 0; j < pool->nr_backings; j++)
+			expected->has[KVP_BACKINGS] += pool->backing[j].uid == user->uid;
+		for (j = 0; j < pool->nr_families; j++)
+			kvp_audit_equal(run, KVP_FINDING_USER, j, user->uid, user->charged[j],
+					expected->charged[j]);
+		for (j = 0; j < KVP_NR_THINGS; j++)
+			kvp_audit_equal(run, KVP_FINDING_USER, KVP_NO_FAMILY, user->uid,
+					user->has[j], expected->has[j]);
+		kvp_audit_step(run);
 	}
 }
 
@@ -192,6 +227,7 @@ static void kvp_audit_accounts(struct kvp_audit_run *run)
 static void kvp_audit_exit(struct kvp_audit_run *run)
 {
 	vfree(run->account);
+	vfree(run->user);
 	vfree(run->count);
 	vfree(run->listed);
 	vfree(run->uses);
@@ -211,6 +247,7 @@ static bool kvp_audit_init(struct kvp_audit_run *run)
 	for (i = 0; i < pool->nr_families; i++)
 		most = max(most, pool->family[i].nr_blocks);
 	run->account = kvp_arena_alloc(pool->nr_accounts, sizeof(*run->account), &bytes);
+	run->user = kvp_arena_alloc(pool->nr_users, sizeof(*run->user), &bytes);
 	run->count = kvp_arena_alloc(most, sizeof(*run->count), &bytes);
 	run->listed = kvp_arena_alloc(most, sizeof(*run->listed), &bytes);
 	run->uses = kvp_arena_alloc(pool->nr_nodes, sizeof(*run->uses), &bytes);
@@ -219,7 +256,7 @@ static bool kvp_audit_init(struct kvp_audit_run *run)
 	run->digest = kvp_arena_alloc(pool->nr_digests, sizeof(*run->digest), &bytes);
 	run->digest_listed = kvp_arena_alloc(pool->nr_digests, sizeof(*run->digest_listed),
 					     &bytes);
-	return run->account && run->count && run->listed && run->uses && run->refs &&
+	return run->account && run->user && run->count && run->listed && run->uses && run->refs &&
 	       run->mark && run->digest && run->digest_listed;
 }
 
@@ -253,6 +290,7 @@ int kvp_op_audit(struct kvp_call *call)
 		arg->checked_blocks += pool->family[i].nr_blocks;
 	}
 	kvp_audit_accounts(&run);
+	kvp_audit_users(&run);
 	kvp_audit_exit(&run);
 
 	arg->checked_nodes = pool->nr_nodes;

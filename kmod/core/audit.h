@@ -8,15 +8,11 @@
 
 #include "core.h"
 
-/* What one account has, recounted. */
+/* What one account, or user, has, recounted. */
 struct kvp_audit_account {
 	bool attached;
 	u64 charged[KVP_MAX_FAMILIES];
-	u64 slots;
-	u64 seqs;
-	u64 raw;
-	u64 matches;
-	u64 metadata;
+	u64 has[KVP_NR_THINGS];
 };
 
 /* Where a node was met (kvp_audit_run.mark). */
@@ -34,6 +30,7 @@ struct kvp_audit_account {
  * @steps: things looked at, to let others have the processor now and then
  * @total: findings
  * @account: by slot
+ * @user: by slot
  * @count: references on the blocks of the family that is being recounted
  * @listed: which of them are on its free list
  * @uses: by node
@@ -49,6 +46,7 @@ struct kvp_audit_run {
 	u32 steps;
 	u64 total;
 	struct kvp_audit_account *account;
+	struct kvp_audit_account *user;
 	u32 *count;
 	u8 *listed;
 	u32 *uses;

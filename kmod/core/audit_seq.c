@@ -120,7 +120,10 @@ static void kvp_audit_published_run(struct kvp_audit_run *run, const struct kvp_
 			pool->nodes[node->parent].hash, pool->nodes[before].hash);
 }
 
-/* The hash of a node that is not in the tree yet follows from the run before it. */
+/*
+ * The hash of a node that is not in the tree yet follows from the run before it. Once a node: a
+ * million forks may share it, and all others wait for the audit.
+ */
 static void kvp_audit_private_run(struct kvp_audit_run *run, const struct kvp_seq *seq, u64 at)
 {
 	struct kvp_pool *pool = run->pool;
@@ -129,6 +132,8 @@ static void kvp_audit_private_run(struct kvp_audit_run *run, const struct kvp_se
 	u32 before = at ? seq->runs.at[at - 1] : seq->root;
 	const u8 *extra = NULL;
 
+	if (run->uses[index] > 1)
+		return;
 	if (kvp_node_nr_tokens(pool, node) != pool->index_tokens || before >= pool->nr_nodes)
 		return;
 	if (node->extra != KVP_NIL) {
@@ -211,12 +216,12 @@ static void kvp_audit_seq(struct kvp_audit_run *run, struct kvp_seq *seq, u32 fa
 				      rule[i][1]);
 	kvp_audit_equal(run, KVP_FINDING_SEQ, KVP_NO_FAMILY, seq->id, seq->runs.nr,
 			kvp_nodes_for(pool, seq->tokens));
-	account->seqs++;
-	account->metadata += kvp_seq_size(pool) + seq->runs.cap * sizeof(*seq->runs.at);
+	account->has[KVP_SEQS]++;
+	account->has[KVP_METADATA] += kvp_seq_size(pool) + seq->runs.cap * sizeof(*seq->runs.at);
 	for (i = 0; i < pool->nr_families; i++) {
 		kvp_audit_seq_table(run, seq, &pool->family[i]);
-		account->slots += seq->table[i].nr;
-		account->metadata += seq->table[i].cap * sizeof(*seq->table[i].at);
+		account->has[KVP_SLOTS] += seq->table[i].nr;
+		account->has[KVP_METADATA] += seq->table[i].cap * sizeof(*seq->table[i].at);
 	}
 	for (i = 0; i < seq->runs.nr; i++) {
 		kvp_audit_run_node(run, seq, i);
@@ -237,8 +242,8 @@ static void kvp_audit_matches(struct kvp_audit_run *run, const struct kvp_client
 
 		if (!match)
 			continue;
-		account->matches++;
-		account->metadata += sizeof(*match);
+		account->has[KVP_MATCHES]++;
+		account->has[KVP_METADATA] += sizeof(*match);
 		if (match->node < run->pool->nr_nodes)
 			run->refs[match->node]++;
 		kvp_audit_step(run);
@@ -252,13 +257,31 @@ static void kvp_audit_raw(struct kvp_audit_run *run, const struct kvp_client *cl
 	u32 i;
 
 	for (i = 0; i < client->raw.cap; i++) {
-		account->raw += client->raw.slot[i].count;
+		account->has[KVP_RAW] += client->raw.slot[i].count;
 		blocks += client->raw.slot[i].block != KVP_BLOCK_NULL;
 		kvp_audit_step(run);
 	}
 	kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY, client->account->client,
 			client->raw.nr, blocks);
-	account->metadata += client->raw.cap * sizeof(*client->raw.slot);
+	account->has[KVP_METADATA] += client->raw.cap * sizeof(*client->raw.slot);
+}
+
+/* Exports, which are clients too, and backings that a client made. */
+static void kvp_audit_made(struct kvp_audit_run *run, const struct kvp_client *client)
+{
+	const struct kvp_export *export = client->account->export;
+	u64 *has = run->account[client->slot].has;
+	const struct kvp_account *maker;
+	u32 i;
+
+	for (i = 0; i < run->pool->nr_backings; i++)
+		has[KVP_BACKINGS] += run->pool->backing[i].client == client->account->client;
+	if (!export)
+		return;
+	has[KVP_EXPORTS]++;
+	maker = run->pool->account[export->maker_slot];
+	if (maker->live && maker->client == export->maker)
+		run->account[export->maker_slot].has[KVP_EXPORTS]++;
 }
 
 /**
@@ -275,12 +298,14 @@ void kvp_audit_clients(struct kvp_audit_run *run)
 		struct kvp_audit_account *account = &run->account[client->slot];
 
 		account->attached = true;
+		kvp_audit_made(run, client);
 		kvp_audit_each_seq(run, client, KVP_NO_FAMILY, kvp_audit_seq);
 		kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY,
-				client->account->client, client->seqs.nr, account->seqs);
+				client->account->client, client->seqs.nr, account->has[KVP_SEQS]);
 		kvp_audit_matches(run, client);
 		kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY,
-				client->account->client, client->matches.nr, account->matches);
+				client->account->client, client->matches.nr,
+				account->has[KVP_MATCHES]);
 		kvp_audit_raw(run, client);
 	}
 }

@@ -33,7 +33,7 @@ static int kvp_entry_exec(struct kvp_client *client, const struct kvp_batch_entr
 		kvp_entry_tell(client, entry, KVP_REASON_NESTING, 0);
 		return -EINVAL;
 	}
-	return kvp_call_op(client, op, entry->arg, entry->len, made);
+	return kvp_call_op(client, entry->op, op, entry->arg, entry->len, made);
 }
 
 /* In order; after a failure that stops, the rest is cancelled. */
@@ -46,7 +46,7 @@ static void kvp_batch_exec(struct kvp_call *call, struct kvp_made *made)
 	u32 i;
 
 	for (i = 0; i < arg->nr_entries; i++) {
-		if (stop) {
+		if (stop || fatal_signal_pending(current)) {
 			kvp_entry_tell(call->client, &entry[i], KVP_REASON_EARLIER_ENTRY, failed);
 			entry[i].result = -ECANCELED;
 			continue;

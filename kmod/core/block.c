@@ -31,7 +31,9 @@ void *kvp_arena_alloc(u64 nr, size_t size, u64 *bytes)
 
 	if (check_mul_overflow((size_t)nr, size, &total))
 		return NULL;
-	mem = __vmalloc(total, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	/* Who asks for too much gets less, and nobody is killed for it. */
+	mem = __vmalloc(total, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
+			__GFP_RETRY_MAYFAIL);
 	if (mem)
 		*bytes += total;
 	return mem;
@@ -39,7 +41,7 @@ void *kvp_arena_alloc(u64 nr, size_t size, u64 *bytes)
 
 /**
  * kvp_family_init - make the blocks of a family, all free
- * @family: with its description filled in
+ * @family: with its description filled in, of a pool that has its page
  * @bytes: grows by what was allocated
  *
  * Return: 0 or -ENOMEM.
@@ -61,6 +63,8 @@ int kvp_family_init(struct kvp_family *family, u64 *bytes)
 		block->next = i + 1 < family->nr_blocks ? i + 1 : KVP_NIL;
 	}
 	family->free = 0;
+	family->nr = family->pool->page->state[family->index];
+	family->published = &family->pool->page->published[family->index];
 	family->nr[KVP_BLOCK_FREE] = family->nr_blocks;
 	return 0;
 }
@@ -76,10 +80,12 @@ void kvp_family_exit(struct kvp_family *family)
 }
 
 /* The one place where a block changes its state; kvp_count_states_locked() counts it. */
-static inline bool kvp_block_mark_locked(struct kvp_block *block, enum kvp_block_state state)
+static inline bool kvp_block_mark_locked(const struct kvp_family *family,
+					 struct kvp_block *block, enum kvp_block_state state)
 {
 	if (WARN_ON_ONCE(!(kvp_block_next[kvp_block_state(block)] & 1 << state)))
 		return false;
+	trace_kvp_block(family, block - family->blocks, kvp_block_state(block), state);
 	block->word = (block->word & KVP_GEN_MAX) | (u64)state << KVP_STATE_SHIFT;
 	return true;
 }
@@ -102,7 +108,7 @@ void kvp_block_set_state_locked(struct kvp_family *family, struct kvp_block *blo
 {
 	enum kvp_block_state old = kvp_block_state(block);
 
-	if (kvp_block_mark_locked(block, state))
+	if (kvp_block_mark_locked(family, block, state))
 		kvp_count_states_locked(family, old, state, 1);
 }
 
@@ -118,6 +124,21 @@ u64 kvp_block_id(const struct kvp_family *family, u32 index)
 	if (index == KVP_NIL)
 		return KVP_BLOCK_NULL;
 	return KVP_BLOCK_ID(family->index, index, family->blocks[index].word & KVP_GEN_MAX);
+}
+
+/**
+ * kvp_check_family - whether the pool has a family of that index
+ * @call: the call
+ * @family: index that a client gave; safe to use, also speculatively, if there is one
+ *
+ * Return: 0 or kvp_fail() with -EINVAL.
+ */
+int kvp_check_family(struct kvp_call *call, u32 *family)
+{
+	if (*family >= call->pool->nr_families)
+		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, *family);
+	*family = array_index_nospec(*family, call->pool->nr_families);
+	return 0;
 }
 
 /**
@@ -140,10 +161,11 @@ int kvp_block_find_locked(struct kvp_call *call, u64 id, u32 where,
 	lockdep_assert_held(&pool->lock);
 	if (KVP_BLOCK_FAMILY(id) >= pool->nr_families)
 		return kvp_fail(call, -ENOENT, KVP_REASON_NO_BLOCK, where);
-	*family = &pool->family[KVP_BLOCK_FAMILY(id)];
+	*family = &pool->family[array_index_nospec(KVP_BLOCK_FAMILY(id), pool->nr_families)];
 	*index = KVP_BLOCK_INDEX(id);
 	if (*index >= (*family)->nr_blocks || !gen)
 		return kvp_fail(call, -ENOENT, KVP_REASON_NO_BLOCK, where);
+	*index = array_index_nospec(*index, (*family)->nr_blocks);
 
 	block = &(*family)->blocks[*index];
 	if (gen < (block->word & KVP_GEN_MAX) || kvp_block_state(block) == KVP_BLOCK_RETIRED)
@@ -307,7 +329,7 @@ void kvp_blocks_drop_locked(struct kvp_client *client, struct kvp_family *family
 		block->count = 0;
 		block->owner = KVP_NIL;
 		block->word++;
-		kvp_block_mark_locked(block, KVP_BLOCK_FREE);
+		kvp_block_mark_locked(family, block, KVP_BLOCK_FREE);
 		block->next = family->free;
 		family->free = index;
 	}
@@ -343,15 +365,19 @@ void kvp_block_to_taken_locked(struct kvp_family *family, u32 index, u32 slot,
 /**
  * kvp_refuse_locked - kvp_fail() for want of room or over a limit, counted
  * @call: the call
- * @err: -ENOSPC, -EFBIG or -EDQUOT
+ * @err: -ENOSPC, -EFBIG, -EDQUOT or KVP_OVER_UID
  * @reason: why
  * @where: family, or 0
  *
- * Return: @err.
+ * Return: the errno.
  */
 int kvp_refuse_locked(struct kvp_call *call, int err, enum kvp_reason reason, u32 where)
 {
 	lockdep_assert_held(&call->pool->lock);
+	if (err == KVP_OVER_UID) {
+		err = -EDQUOT;
+		where |= KVP_WHERE_UID;
+	}
 	if (err == -ENOSPC)
 		call->pool->counters.refused_room++;
 	else if (err == -EDQUOT)
@@ -378,13 +404,14 @@ static int kvp_check_family_locked(struct kvp_call *call, u32 i, u64 want)
 {
 	struct kvp_pool *pool = call->pool;
 	struct kvp_family *family = &pool->family[i];
-	struct kvp_account *account = call->client->account;
 	u64 room = kvp_family_room_locked(family);
+	int err;
 
 	if (want > family->nr_blocks - family->nr[KVP_BLOCK_RETIRED])
 		return kvp_refuse_locked(call, -EFBIG, KVP_REASON_NEVER_FITS, i);
-	if (account->charged[i] + want > account->limits.blocks[i])
-		return kvp_refuse_locked(call, -EDQUOT, KVP_REASON_LIMIT_BLOCKS, i);
+	err = kvp_over_blocks_locked(call->client, i, want);
+	if (err)
+		return kvp_refuse_locked(call, err, KVP_REASON_LIMIT_BLOCKS, i);
 	if (want > room)
 		return kvp_refuse_locked(call, -ENOSPC, KVP_REASON_POOL_FULL, i);
 	if (want + kvp_others_unmet_locked(pool, i, call->client->slot) > room)
@@ -425,7 +452,7 @@ static u32 kvp_take_blocks_locked(struct kvp_family *family, u32 slot, u64 nr,
 	while (got < nr && index != KVP_NIL) {
 		struct kvp_block *block = &family->blocks[index];
 
-		kvp_block_mark_locked(block, KVP_BLOCK_RESERVED);
+		kvp_block_mark_locked(family, block, KVP_BLOCK_RESERVED);
 		block->owner = slot;
 		last = index;
 		index = block->next;
@@ -611,7 +638,7 @@ void kvp_taken_blocks_locked(struct kvp_family *family, struct kvp_taken *taken,
 	for (i = 0; i < nr; i++) {
 		struct kvp_block *block = &family->blocks[index];
 
-		kvp_block_mark_locked(block, KVP_BLOCK_HELD);
+		kvp_block_mark_locked(family, block, KVP_BLOCK_HELD);
 		block->count = 1;
 		block->stamp = now;
 		at[i] = index;

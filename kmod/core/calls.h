@@ -110,8 +110,8 @@ const struct kvp_op_desc *kvp_op_find(u32 nr);
 
 /* dispatch.c */
 int kvp_call(struct kvp_client *client, u32 nr, u64 addr, u32 len);
-int kvp_call_op(struct kvp_client *client, const struct kvp_op_desc *op, u64 addr, u32 len,
-		struct kvp_made *made);
+int kvp_call_op(struct kvp_client *client, u32 nr, const struct kvp_op_desc *op, u64 addr,
+		u32 len, struct kvp_made *made);
 int kvp_fail(struct kvp_call *call, int err, enum kvp_reason reason, u32 where);
 int kvp_fail_alloc(struct kvp_call *call, int err);
 
@@ -122,28 +122,71 @@ int kvp_op_batch(struct kvp_call *call);
 void kvp_host_init(struct kvp_host *host);
 void kvp_host_exit(struct kvp_host *host);
 void kvp_pool_leave(struct kvp_client *client);
+int kvp_op_pool_ready(struct kvp_call *call);
 int kvp_op_abi(struct kvp_call *call);
 int kvp_op_pool_create(struct kvp_call *call);
 int kvp_op_pool_attach(struct kvp_call *call);
 int kvp_op_pool_info(struct kvp_call *call);
 int kvp_op_pool_list(struct kvp_call *call);
 int kvp_op_pool_destroy(struct kvp_call *call);
+
+/* backing.c */
 int kvp_op_backing_add(struct kvp_call *call);
 int kvp_op_backing_get(struct kvp_call *call);
+void kvp_undo_backing_get(struct kvp_call *call);
 
 /* client.c: accounts, limits, memory of a client's objects, death */
 struct kvp_client *kvp_client_open(struct kvp_host *host, const struct kvp_door *door,
 				   const struct kvp_cred *cred);
 void kvp_client_close(struct kvp_client *client);
-int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights);
+void kvp_client_init(struct kvp_client *client, struct kvp_host *host,
+		     const struct kvp_door *door, const struct kvp_cred *cred);
+void kvp_client_end(struct kvp_client *client);
+int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights,
+		      const struct kvp_limits *limits, u64 *room);
+
+/* What kvp_client_ready() says. */
+#define KVP_READY_EVENTS	(1U << 0)	/* events wait that the client has not read */
+#define KVP_READY_GONE		(1U << 1)	/* its pool was destroyed */
+#define KVP_READY_NO_POOL	(1U << 2)	/* it is not attached */
+
+void *kvp_client_counters(const struct kvp_client *client);
+wait_queue_head_t *kvp_client_wait(const struct kvp_client *client);
+u32 kvp_client_ready(struct kvp_client *client);
 void kvp_client_detach(struct kvp_client *client);
 struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client);
-int kvp_op_limit(struct kvp_call *call);
 void *kvp_client_alloc(struct kvp_client *client, size_t size);
 void kvp_client_free(struct kvp_client *client, void *mem, size_t size);
 void kvp_charge_locked(struct kvp_pool *pool, u32 family, u32 slot, u64 nr);
 void kvp_uncharge_locked(struct kvp_pool *pool, u32 family, u32 slot, u64 nr);
 u64 kvp_others_unmet_locked(struct kvp_pool *pool, u32 family, u32 slot);
+void kvp_set_guarantee_locked(struct kvp_pool *pool, struct kvp_account *account, u32 family,
+			      u64 guarantee);
+
+/* limit.c: limits of clients and users */
+int kvp_op_limit(struct kvp_call *call);
+struct kvp_user *kvp_user_get_sliced(struct kvp_pool *pool, u32 uid, int *err);
+struct kvp_user *kvp_user_find_sliced(struct kvp_pool *pool, u32 uid);
+const struct kvp_limits *kvp_user_limits_locked(const struct kvp_pool *pool,
+						const struct kvp_user *user);
+int kvp_check_more_locked(struct kvp_call *call, enum kvp_thing thing, u64 nr);
+int kvp_take_more_locked(struct kvp_call *call, enum kvp_thing thing, u64 nr);
+int kvp_over_locked(const struct kvp_client *client, enum kvp_thing thing, u64 nr);
+int kvp_over_blocks_locked(const struct kvp_client *client, u32 family, u64 nr);
+
+/* kvp_over_locked() and kvp_client_alloc() of a uid's limit; -EDQUOT is a client's. */
+#define KVP_OVER_UID	(-EUSERS)
+
+/* export.c */
+int kvp_op_seq_export(struct kvp_call *call);
+void kvp_undo_seq_export(struct kvp_call *call);
+int kvp_op_seq_import(struct kvp_call *call);
+void kvp_undo_seq_import(struct kvp_call *call);
+int kvp_op_export_revoke(struct kvp_call *call);
+void kvp_export_gone_locked(struct kvp_pool *pool, struct kvp_export *export);
+void kvp_export_get(struct kvp_export *export);
+void kvp_export_put(struct kvp_export *export);
+u64 kvp_export_id(const struct kvp_export *export);
 
 /* ids.c: objects by id, growing arrays */
 int kvp_ids_room_sliced(struct kvp_pool *pool, struct kvp_ids *ids);
@@ -188,6 +231,7 @@ void kvp_family_exit(struct kvp_family *family);
 void kvp_block_set_state_locked(struct kvp_family *family, struct kvp_block *block,
 				enum kvp_block_state state);
 u64 kvp_block_id(const struct kvp_family *family, u32 index);
+int kvp_check_family(struct kvp_call *call, u32 *family);
 int kvp_block_find_locked(struct kvp_call *call, u64 id, u32 where,
 			  struct kvp_family **family, u32 *index);
 bool kvp_block_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index,
@@ -274,6 +318,8 @@ void kvp_log_removed_sliced(struct kvp_pool *pool, u32 victim, u32 *touched);
 void kvp_log_cut_sliced(struct kvp_pool *pool, u32 top);
 void kvp_log_victim_space_locked(const struct kvp_pool *pool, u32 index, u8 *space);
 bool kvp_log_audit(const struct kvp_pool *pool, u32 index, u32 *found, u32 *expected);
+void kvp_log_left_locked(struct kvp_pool *pool, u64 client);
+bool kvp_events_pending_locked(const struct kvp_pool *pool, u64 cursor);
 void kvp_events_exit(struct kvp_pool *pool);
 int kvp_op_events(struct kvp_call *call);
 
@@ -347,7 +393,9 @@ void kvp_seq_room_drop(struct kvp_client *client, struct kvp_room *room);
 struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id);
 struct kvp_seq *kvp_seq_begin_settled(struct kvp_call *call, u64 id);
 void kvp_seq_end(struct kvp_seq *seq);
-void kvp_seq_push_locked(struct kvp_seq *seq, u32 family, u32 index);
+int kvp_seq_take_sliced(struct kvp_call *call, const struct kvp_plan *plan,
+			struct kvp_taken *taken);
+void kvp_seq_push(struct kvp_seq *seq, u32 family, u32 index);
 void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 tokens);
 void kvp_seq_set_tail_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 nr_published);
 void kvp_seq_free_sliced(struct kvp_seq *seq);
@@ -390,7 +438,6 @@ void kvp_seq_fill(struct kvp_pool *pool, struct kvp_seq *seq, const struct kvp_i
 /* create.c, append.c, fork.c: what makes a sequence, or makes it longer */
 int kvp_seq_check_add_sliced(struct kvp_call *call);
 int kvp_seq_add_sliced(struct kvp_call *call, struct kvp_seq *seq);
-int kvp_seq_check_slots_locked(struct kvp_call *call, u64 slots);
 int kvp_may_hold_idle_locked(const struct kvp_client *client, const struct kvp_family *family,
 			     u64 nr);
 int kvp_check_idle_locked(struct kvp_call *call, const struct kvp_family *family);
@@ -400,6 +447,8 @@ int kvp_op_seq_append(struct kvp_call *call);
 int kvp_op_seq_set_tokens(struct kvp_call *call);
 int kvp_op_seq_fork(struct kvp_call *call);
 void kvp_undo_seq_fork(struct kvp_call *call);
+int kvp_fork_to(struct kvp_call *call, struct kvp_seq *parent, struct kvp_client *client,
+		u64 *id);
 
 /* copy.c: private copies of the node in which a sequence ends */
 u32 kvp_copies_need(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 tokens,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Clients: their accounts in a pool, what is charged to them, their limits and
- * guarantees, the memory of their objects, and their death. Accounts are under
+ * Clients: their accounts in a pool, what is charged to them and guaranteed, the
+ * memory of their objects, and their death. Accounts are under
  * kvp_pool.lock; clients attach and leave under kvp_host.lock.
  *
  * An account outlives its client while blocks that others hold are charged to
@@ -32,6 +32,7 @@ void kvp_charge_locked(struct kvp_pool *pool, u32 family, u32 slot, u64 nr)
 
 	lockdep_assert_held(&pool->lock);
 	account->charged[family] += nr;
+	account->user->charged[family] += nr;
 	pool->family[family].unmet -= unmet - kvp_unmet(account, family);
 }
 
@@ -51,6 +52,7 @@ void kvp_uncharge_locked(struct kvp_pool *pool, u32 family, u32 slot, u64 nr)
 	if (WARN_ON_ONCE(account->charged[family] < nr))
 		return;
 	account->charged[family] -= nr;
+	account->user->charged[family] -= nr;
 	pool->family[family].unmet += kvp_unmet(account, family) - unmet;
 }
 
@@ -68,8 +70,15 @@ u64 kvp_others_unmet_locked(struct kvp_pool *pool, u32 family, u32 slot)
 	return pool->family[family].unmet - kvp_unmet(pool->account[slot], family);
 }
 
-static void kvp_set_guarantee_locked(struct kvp_pool *pool, struct kvp_account *account,
-				     u32 family, u64 guarantee)
+/**
+ * kvp_set_guarantee_locked - what others leave to a client
+ * @pool: the pool
+ * @account: of the client
+ * @family: of which family
+ * @guarantee: blocks; with those of all others not more than there are
+ */
+void kvp_set_guarantee_locked(struct kvp_pool *pool, struct kvp_account *account, u32 family,
+			      u64 guarantee)
 {
 	struct kvp_family *f = &pool->family[family];
 
@@ -138,48 +147,71 @@ static int kvp_account_room_sliced(struct kvp_pool *pool, u32 *slot)
 	return 0;
 }
 
-static int kvp_account_open_sliced(struct kvp_call *call, struct kvp_pool *pool, u32 rights)
+static void kvp_account_init_locked(struct kvp_pool *pool, struct kvp_account *account,
+				    const struct kvp_client *client, struct kvp_user *user)
+{
+	memset(account, 0, sizeof(*account));
+	account->client = pool->next_client++;
+	account->live = true;
+	account->rights = client->rights;
+	account->pid = client->cred.pid;
+	memcpy(account->command, client->cred.command, sizeof(account->command));
+	account->stamp = ktime_get_ns();
+	account->user = user;
+	user->nr_accounts++;
+}
+
+/* @limits: of the client that makes an export, which gets no guarantee; else NULL. */
+static int kvp_account_open_sliced(struct kvp_call *call, struct kvp_pool *pool,
+				   const struct kvp_limits *limits, u64 *room)
 {
 	const u64 *guarantee = pool->default_limits.guarantee;
 	struct kvp_client *client = call->client;
-	struct kvp_account *account;
+	/* Who only looks must get in, or nobody could take a guarantee back. */
+	bool guaranteed = client->rights & KVP_RIGHT_PUBLISH && !limits;
+	struct kvp_user *user;
 	u32 slot, i;
 	int err;
 
 	err = kvp_account_room_sliced(pool, &slot);
+	if (!err && pool->account[slot]->user) {
+		/* Its place may be the one that this client's user needs. */
+		pool->account[slot]->user->nr_accounts--;
+		pool->account[slot]->user = NULL;
+	}
+	user = err ? NULL : kvp_user_get_sliced(pool, client->cred.uid, &err);
 	if (err)
 		return kvp_fail(call, err, err == -EDQUOT ? KVP_REASON_LIMIT_CLIENTS :
 				KVP_REASON_MEMORY, 0);
-	for (i = 0; i < pool->nr_families; i++)
-		if (guarantee[i] > pool->family[i].nr_blocks - pool->family[i].guaranteed)
+	for (i = 0; guaranteed && i < pool->nr_families; i++) {
+		*room = pool->family[i].nr_blocks - pool->family[i].guaranteed;
+		if (guarantee[i] > *room)
 			return kvp_fail(call, -EFBIG, KVP_REASON_NEVER_FITS, i);
-
-	account = pool->account[slot];
-	memset(account, 0, sizeof(*account));
-	account->client = pool->next_client++;
-	account->live = true;
-	account->uid = client->cred.uid;
-	account->rights = rights;
-	account->limits = pool->default_limits;
-	for (i = 0; i < pool->nr_families; i++) {
-		pool->family[i].guaranteed += guarantee[i];
-		pool->family[i].unmet += guarantee[i];
 	}
-	client->account = account;
+	*room = 0;
+	client->account = pool->account[slot];
 	client->slot = slot;
+	kvp_account_init_locked(pool, client->account, client, user);
+	client->account->limits = limits ? *limits : pool->default_limits;
+	memset(client->account->limits.guarantee, 0, sizeof(client->account->limits.guarantee));
+	for (i = 0; guaranteed && i < pool->nr_families; i++)
+		kvp_set_guarantee_locked(pool, client->account, i, guarantee[i]);
 	return 0;
 }
 
 /**
  * kvp_client_attach - make a client one of a pool's
- * @call: of the client; kvp_host.lock is held
+ * @call: of the client; the pool's gate and kvp_host.lock are held
  * @pool: the pool, found by its name or just made
  * @rights: rights that it gets, for ever
+ * @limits: of the maker of an export, else NULL
+ * @room: set, with -EFBIG, to the blocks of that family that are guaranteed to nobody
  *
  * Return: 0, or kvp_fail() with -EBUSY (attached already), -EDQUOT (too many
  * clients), -EFBIG (the guarantee of new clients does not fit any more), -ENOMEM.
  */
-int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights)
+int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights,
+		      const struct kvp_limits *limits, u64 *room)
 {
 	struct kvp_client *client = call->client;
 	int err;
@@ -187,18 +219,16 @@ int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights)
 	lockdep_assert_held(&client->host->lock);
 	if (client->pool)
 		return kvp_fail(call, -EBUSY, KVP_REASON_ATTACHED, 0);
-	down_read(&pool->gate);
 	spin_lock(&pool->lock);
-	err = kvp_account_open_sliced(call, pool, rights);
+	client->rights = rights;
+	err = kvp_account_open_sliced(call, pool, limits, room);
 	if (!err) {
-		client->rights = rights;
 		list_add_tail(&client->list, &pool->clients);
 		pool->nr_clients++;
 		/* Pairs with the acquire of calls, which need all of the above. */
 		smp_store_release(&client->pool, pool);
 	}
 	spin_unlock(&pool->lock);
-	up_read(&pool->gate);
 	return err;
 }
 
@@ -215,14 +245,26 @@ struct kvp_client *kvp_client_open(struct kvp_host *host, const struct kvp_door 
 {
 	struct kvp_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 
-	if (!client)
-		return NULL;
+	if (client)
+		kvp_client_init(client, host, door, cred);
+	return client;
+}
+
+/**
+ * kvp_client_init - kvp_client_open() for zeroed memory of one's own
+ * @client: the memory, to be ended by kvp_client_end()
+ * @host: see kvp_client_open()
+ * @door: see there
+ * @cred: see there
+ */
+void kvp_client_init(struct kvp_client *client, struct kvp_host *host,
+		     const struct kvp_door *door, const struct kvp_cred *cred)
+{
 	client->host = host;
 	client->door = door;
 	client->cred = *cred;
 	INIT_LIST_HEAD(&client->list);
 	mutex_init(&client->raw_lock);
-	return client;
 }
 
 static void kvp_client_end_objects_sliced(struct kvp_client *client)
@@ -255,38 +297,42 @@ static void kvp_account_close_locked(struct kvp_pool *pool, struct kvp_account *
 	for (i = 0; i < pool->nr_families; i++)
 		kvp_set_guarantee_locked(pool, account, i, 0);
 	account->live = false;
-	WARN_ON_ONCE(account->slots || account->seqs || account->raw || account->matches ||
-		     account->metadata);
+	if (account->export)
+		kvp_export_gone_locked(pool, account->export);
+	account->export = NULL;
+	for (i = KVP_SLOTS; i <= KVP_METADATA; i++)
+		WARN_ON_ONCE(account->has[i]);
+	/* Exports and backings that it made go on, charged to its user. */
+	account->has[KVP_EXPORTS] = 0;
+	account->has[KVP_BACKINGS] = 0;
 }
 
 /**
  * kvp_client_detach - end what kvp_client_attach() began
- * @client: without objects; kvp_host.lock is held
- *
- * Under the gate, so that an audit sees all of it or nothing.
+ * @client: without objects; the pool's gate is held, so that an audit sees all of it or nothing,
+ *          and kvp_host.lock
  */
 void kvp_client_detach(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
 
 	lockdep_assert_held(&client->host->lock);
-	down_read(&pool->gate);
 	spin_lock(&pool->lock);
 	kvp_account_close_locked(pool, client->account);
+	kvp_log_left_locked(pool, client->account->client);
 	list_del_init(&client->list);
 	pool->nr_clients--;
 	spin_unlock(&pool->lock);
-	up_read(&pool->gate);
 }
 
 /**
- * kvp_client_close - the client is dead: what it held comes back
- * @client: the client; nobody calls on it any more
+ * kvp_client_end - the client is dead: what it held comes back
+ * @client: the client; nobody calls on it any more. Its memory is the caller's
  *
  * Allocates nothing and may run anywhere that may sleep. What it published
  * stays; a pool that is not persistent ends with its last client.
  */
-void kvp_client_close(struct kvp_client *client)
+void kvp_client_end(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
 
@@ -301,76 +347,65 @@ void kvp_client_close(struct kvp_client *client)
 		kvp_pool_leave(client);
 	}
 	mutex_destroy(&client->raw_lock);
-	kfree(client);
-}
-
-/* Set the members of @limits that @arg->mask names, but for the guarantee. */
-static void kvp_limits_set_locked(struct kvp_limits *limits, const struct kvp_limit *arg)
-{
-	if (arg->mask & KVP_LIMIT_BLOCKS)
-		limits->blocks[arg->family] = arg->blocks;
-	if (arg->mask & KVP_LIMIT_SLOTS)
-		limits->slots = arg->slots;
-	if (arg->mask & KVP_LIMIT_SEQS)
-		limits->seqs = arg->seqs;
-	if (arg->mask & KVP_LIMIT_RAW)
-		limits->raw = arg->raw;
-	if (arg->mask & KVP_LIMIT_MATCHES)
-		limits->matches = arg->matches;
-	if (arg->mask & KVP_LIMIT_METADATA)
-		limits->metadata = arg->metadata_bytes;
-}
-
-static int kvp_limit_sliced(struct kvp_call *call)
-{
-	const struct kvp_limit *arg = call->arg;
-	struct kvp_pool *pool = call->pool;
-	const struct kvp_family *family = &pool->family[arg->family];
-	struct kvp_limits *limits = &pool->default_limits;
-	struct kvp_account *account = NULL;
-	u64 others = 0;
-
-	if (arg->client) {
-		account = kvp_account_find_sliced(pool, arg->client);
-		if (!account)
-			return kvp_fail(call, -ENOENT, KVP_REASON_NO_CLIENT, 0);
-		limits = &account->limits;
-		others = family->guaranteed - limits->guarantee[arg->family];
-	}
-	if (arg->mask & KVP_LIMIT_GUARANTEE) {
-		if (arg->guarantee > family->nr_blocks - others)
-			return kvp_fail(call, -EFBIG, KVP_REASON_NEVER_FITS, arg->family);
-		if (account)
-			kvp_set_guarantee_locked(pool, account, arg->family, arg->guarantee);
-		else
-			limits->guarantee[arg->family] = arg->guarantee;
-	}
-	kvp_limits_set_locked(limits, arg);
-	return 0;
 }
 
 /**
- * kvp_op_limit - KVP_OP_LIMIT
- * @call: the call
- *
- * A guarantee for those to come is taken when one comes: attaching fails where
- * it does not fit.
- *
- * Return: 0 or kvp_fail().
+ * kvp_client_close - end what kvp_client_open() began
+ * @client: the client, for kvp_client_end()
  */
-int kvp_op_limit(struct kvp_call *call)
+void kvp_client_close(struct kvp_client *client)
 {
-	const struct kvp_limit *arg = call->arg;
-	int err;
+	kvp_client_end(client);
+	kfree(client);
+}
 
-	if (arg->mask & ~KVP_LIMIT_ALL)
-		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE, offsetof(struct kvp_limit, mask));
-	if (arg->family >= call->pool->nr_families)
-		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, arg->family);
-	spin_lock(&call->pool->lock);
-	err = kvp_limit_sliced(call);
-	spin_unlock(&call->pool->lock);
-	return err;
+/**
+ * kvp_client_counters - the page of the pool's counters
+ * @client: the client
+ *
+ * Return: the page, which stays while the client is attached; NULL if it is not, or may not use
+ * blocks.
+ */
+void *kvp_client_counters(const struct kvp_client *client)
+{
+	const struct kvp_pool *pool = smp_load_acquire(&client->pool);	/* see attach */
+
+	return pool && client->rights & KVP_RIGHT_USE ? pool->page : NULL;
+}
+
+/**
+ * kvp_client_wait - where to wait for what kvp_client_ready() says
+ * @client: the client
+ *
+ * Return: the wait queue, which stays while the client is attached; NULL if it is not.
+ */
+wait_queue_head_t *kvp_client_wait(const struct kvp_client *client)
+{
+	struct kvp_pool *pool = smp_load_acquire(&client->pool);	/* see attach */
+
+	return pool ? &pool->wait : NULL;
+}
+
+/**
+ * kvp_client_ready - what a client that polls has to know
+ * @client: the client
+ *
+ * Return: KVP_READY_*.
+ */
+u32 kvp_client_ready(struct kvp_client *client)
+{
+	struct kvp_pool *pool = smp_load_acquire(&client->pool);	/* see attach */
+	u32 ready = 0;
+
+	if (!pool)
+		return KVP_READY_NO_POOL;
+	if (READ_ONCE(pool->destroyed))
+		ready |= KVP_READY_GONE;
+	spin_lock(&pool->lock);
+	if (client->watching && kvp_events_pending_locked(pool, client->cursor))
+		ready |= KVP_READY_EVENTS;
+	spin_unlock(&pool->lock);
+	return ready;
 }
 
 /**
@@ -378,30 +413,28 @@ int kvp_op_limit(struct kvp_call *call)
  * @client: who is charged for it
  * @size: bytes, > 0
  *
- * Takes kvp_pool.lock. Return: the memory, for kvp_client_free(); or ERR_PTR:
- * -EDQUOT (KVP_REASON_LIMIT_METADATA), -ENOMEM (KVP_REASON_MEMORY).
+ * Takes kvp_pool.lock. Return: the memory, for kvp_client_free(); or ERR_PTR for
+ * kvp_fail_alloc(): -EDQUOT, KVP_OVER_UID, -ENOMEM.
  */
 void *kvp_client_alloc(struct kvp_client *client, size_t size)
 {
-	struct kvp_account *account = client->account;
 	struct kvp_pool *pool = client->pool;
-	bool room;
 	void *mem;
+	int err;
 
 	spin_lock(&pool->lock);
-	room = account->metadata <= account->limits.metadata &&
-	       size <= account->limits.metadata - account->metadata;
-	if (room)
-		account->metadata += size;
+	err = kvp_over_locked(client, KVP_METADATA, size);
+	if (!err)
+		kvp_more_locked(client->account, KVP_METADATA, size);
 	spin_unlock(&pool->lock);
-	if (!room)
-		return ERR_PTR(-EDQUOT);
+	if (err)
+		return ERR_PTR(err);
 
-	mem = kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	mem = kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 	if (mem)
 		return mem;
 	spin_lock(&pool->lock);
-	account->metadata -= size;
+	kvp_less_locked(client->account, KVP_METADATA, size);
 	spin_unlock(&pool->lock);
 	return ERR_PTR(-ENOMEM);
 }
@@ -420,6 +453,6 @@ void kvp_client_free(struct kvp_client *client, void *mem, size_t size)
 		return;
 	kvfree(mem);
 	spin_lock(&client->pool->lock);
-	client->account->metadata -= size;
+	kvp_less_locked(client->account, KVP_METADATA, size);
 	spin_unlock(&client->pool->lock);
 }

@@ -8,13 +8,15 @@
  * ----------------
  * In the order of acquisition:
  *
- * 1. kvp_host.lock  mutex     pools by name, attach and leave, kvp_pool.nr_clients
- * 2. kvp_pool.gate  rwsem     read: every call on the pool; write: the audit
- * 3. kvp_client.raw_lock mutex one raw operation of a client at a time; its raw
+ * 1. kvp_pool.gate  rwsem     read: every call on the pool; write: the audit
+ * 2. kvp_host.lock  mutex     pools by name, attach and leave, kvp_pool.nr_clients. Never waits for
+ *                             a gate, which one pool's audit keeps for long
+ * 3. kvp_export.lock  mutex   one import, or the revoke, of an export at a time
+ * 4. kvp_client.raw_lock mutex one raw operation of a client at a time; its raw
  *                             table, so that what was validated stays so to the end
- * 4. kvp_pool.reclaim mutex   one reclaim, or invalidate, at a time, so that the parents of the
+ * 5. kvp_pool.reclaim mutex   one reclaim, or invalidate, at a time, so that the parents of the
  *                             nodes it has taken off the tree stay where they are
- * 5. kvp_pool.lock  spinlock  blocks, nodes, lists, counters, id tables, accounts
+ * 6. kvp_pool.lock  spinlock  blocks, nodes, lists, counters, id tables, accounts
  *
  * Under the spinlock nothing is allocated, copied from or to a caller, or slept
  * on, and no hold touches more than KVP_SLICE blocks (kvp_slice_step()). What
@@ -95,11 +97,12 @@ struct kvp_block {
  * @blocks: array of @nr_blocks
  * @nr_blocks: blocks
  * @index: number of the family in its pool
+ * @pool: its pool
  * @parts: blocks that cover one node: index_tokens / block_tokens, STATE: 0
  * @first_part: place of its first block among the parts of a node
  * @free: free list, last in first out, through kvp_block.next
- * @nr: blocks by state
- * @published: blocks that a node names
+ * @nr: blocks by state, in kvp_pool.page
+ * @published: blocks that a node names, there too
  * @promised: blocks that calls were granted and have not taken yet
  * @guaranteed: sum of all clients' guarantees
  * @unmet: sum over clients of what is guaranteed and not charged
@@ -111,11 +114,12 @@ struct kvp_family {
 	struct kvp_block *blocks;
 	u32 nr_blocks;
 	u32 index;
+	struct kvp_pool *pool;
 	u32 parts;
 	u32 first_part;
 	u32 free;
-	u64 nr[KVP_BLOCK_STATES];
-	u64 published;
+	u64 *nr;
+	u64 *published;
 	u64 promised;
 	u64 guaranteed;
 	u64 unmet;
@@ -213,23 +217,61 @@ struct kvp_digest {
 /* ---- accounts, clients ------------------------------------------------------ */
 
 /**
- * struct kvp_limits - what a client may have; KVP_UNLIMITED is no limit
+ * enum kvp_thing - what clients and users have beside blocks, and what limits count
+ * @KVP_SLOTS: slots in the tables of sequences
+ * @KVP_SEQS: sequences
+ * @KVP_RAW: raw references
+ * @KVP_MATCHES: open matches
+ * @KVP_METADATA: bytes of objects
+ * @KVP_EXPORTS: open exports: of a client, those it made; an export has itself
+ * @KVP_BACKINGS: backing descriptors
+ * @KVP_NR_THINGS: how many kinds there are
+ *
+ * In the order of the bits KVP_LIMIT_SLOTS, ...
+ */
+enum kvp_thing {
+	KVP_SLOTS = 0,
+	KVP_SEQS,
+	KVP_RAW,
+	KVP_MATCHES,
+	KVP_METADATA,
+	KVP_EXPORTS,
+	KVP_BACKINGS,
+	KVP_NR_THINGS,
+};
+
+/**
+ * struct kvp_limits - what a client or user may have; KVP_UNLIMITED is no limit
  * @blocks: charged blocks by family
  * @guarantee: blocks by family that others leave to the client
- * @slots: slots in tables
- * @seqs: sequences
- * @raw: raw references
- * @matches: open matches
- * @metadata: bytes of its objects
+ * @max: by enum kvp_thing
  */
 struct kvp_limits {
 	u64 blocks[KVP_MAX_FAMILIES];
 	u64 guarantee[KVP_MAX_FAMILIES];
-	u64 slots;
-	u64 seqs;
-	u64 raw;
-	u64 matches;
-	u64 metadata;
+	u64 max[KVP_NR_THINGS];
+};
+
+/**
+ * struct kvp_user - what all clients of one uid have together
+ * @uid: the uid
+ * @slot: its place in kvp_pool.user
+ * @nr_accounts: accounts that name it
+ * @own_limits: @limits are its own; else kvp_pool.user_limits are
+ * @limits: see there
+ * @charged: blocks by family
+ * @has: by enum kvp_thing
+ *
+ * All under kvp_pool.lock.
+ */
+struct kvp_user {
+	u32 uid;
+	u32 slot;
+	u32 nr_accounts;
+	bool own_limits;
+	struct kvp_limits limits;
+	u64 charged[KVP_MAX_FAMILIES];
+	u64 has[KVP_NR_THINGS];
 };
 
 /**
@@ -237,30 +279,30 @@ struct kvp_limits {
  * that others hold are still charged to it
  * @client: id of the client (never reused)
  * @live: the client is attached
- * @uid: of the client's credentials, for lists; set when it attaches
- * @rights: KVP_RIGHT_* of the client, for lists; set when it attaches
+ * @rights: KVP_RIGHT_* of the client, for lists; set when it attaches, as the next four
+ * @pid: of the client's credentials, for lists
+ * @command: the same
+ * @stamp: when it attached, ns
+ * @user: of its uid
+ * @export: the export that is this client, or NULL
  * @charged: blocks by family
  * @limits: see there
- * @slots: slots in the tables of its sequences
- * @seqs: sequences
- * @raw: raw references
- * @matches: open matches
- * @metadata: bytes of its objects
+ * @has: by enum kvp_thing
  *
  * All under kvp_pool.lock.
  */
 struct kvp_account {
 	u64 client;
 	bool live;
-	u32 uid;
 	u32 rights;
+	u32 pid;
+	char command[KVP_COMMAND_LEN];
+	u64 stamp;
+	struct kvp_user *user;
+	struct kvp_export *export;
 	u64 charged[KVP_MAX_FAMILIES];
 	struct kvp_limits limits;
-	u64 slots;
-	u64 seqs;
-	u64 raw;
-	u64 matches;
-	u64 metadata;
+	u64 has[KVP_NR_THINGS];
 };
 
 /* Objects by id: index (32 bits) | generation (31 bits) << 32. kvp_pool.lock. */
@@ -304,7 +346,9 @@ struct kvp_raw {
  * @account: its account; set before @pool
  * @slot: index of @account in kvp_pool.account
  * @rights: KVP_RIGHT_*; set before @pool
- * @list: kvp_pool.clients, under kvp_pool.lock
+ * @watching: it has asked for events; kvp_pool.lock, as the next two
+ * @cursor: number of the event that it wants next
+ * @list: kvp_pool.clients
  * @seqs: struct kvp_seq by id, kvp_pool.lock
  * @matches: struct kvp_match by id, kvp_pool.lock
  * @raw_lock: see the locking overview; initialised by kvp_client_open()
@@ -320,6 +364,8 @@ struct kvp_client {
 	struct kvp_account *account;
 	u32 slot;
 	u32 rights;
+	bool watching;
+	u64 cursor;
 	struct list_head list;
 	struct kvp_ids seqs;
 	struct kvp_ids matches;
@@ -386,6 +432,29 @@ struct kvp_match {
 	u32 node;
 };
 
+/**
+ * struct kvp_export - a sequence as a file: a client without a caller
+ * @client: has the sequence, and is what the pool counts and lists
+ * @lock: one import or revoke at a time; see the locking overview
+ * @seq: id of its one sequence
+ * @refs: the file, and calls that work on it; the last one ends the client. kvp_pool.lock,
+ *        as the rest
+ * @maker: id of the client that made it
+ * @maker_slot: its account, if it still has that id
+ * @imports: how often it was imported
+ * @revoked: it has no sequence any more
+ */
+struct kvp_export {
+	struct kvp_client client;
+	struct mutex lock;
+	u64 seq;
+	u32 refs;
+	u32 maker_slot;
+	u64 maker;
+	u64 imports;
+	bool revoked;
+};
+
 /* ---- pool, host -------------------------------------------------------------- */
 
 /* Counts since the pool was made (struct kvp_stats). kvp_pool.lock. */
@@ -404,9 +473,12 @@ struct kvp_counters {
 	u64 refused_limit;
 };
 
+/* A descriptor that the pool keeps, and who is charged for it. */
 struct kvp_backing_object {
 	void *object;
 	u32 kind;
+	u32 uid;
+	u64 client;
 	u64 length;
 	u64 label;
 };
@@ -430,10 +502,16 @@ struct kvp_backing_object {
  * @metadata_bytes: allocated at creation
  * @door: of its maker, to drop backings
  * @list: kvp_host.pools, kvp_host.lock; empty once the name is gone
+ * @all: kvp_host.all, kvp_host.lock
  * @nr_clients: kvp_host.lock, and changed under the gate
+ * @nr_attaching: calls that wait for the gate, to attach; kvp_host.lock
  * @nr_backings: kvp_host.lock
  * @backing: kvp_host.lock
  * @destroyed: set once, READ_ONCE
+ * @staged: nobody but its maker sees it; kvp_host.lock
+ * @pinned: its door was told that it persists
+ * @page: what clients may map: the counters of its families; a page
+ * @wait: who polls its clients
  * @gate: see the locking overview
  * @reclaim: see the locking overview
  * @lock: see the locking overview
@@ -458,6 +536,10 @@ struct kvp_backing_object {
  * @clients: kvp_client.list
  * @account: KVP_MAX_CLIENTS places
  * @nr_accounts: of these ever used
+ * @user: KVP_MAX_CLIENTS places
+ * @nr_users: of these ever used
+ * @users_replaced: how often a place went to another user
+ * @user_limits: of users without their own
  * @default_limits: of those who attach from now on
  * @next_client: id of the next client
  * @counters: since the pool was made
@@ -485,10 +567,16 @@ struct kvp_pool {
 	const struct kvp_door *door;
 
 	struct list_head list;
+	struct list_head all;
 	u32 nr_clients;
+	u32 nr_attaching;
 	u32 nr_backings;
 	struct kvp_backing_object backing[KVP_MAX_BACKINGS];
 	bool destroyed;
+	bool staged;
+	bool pinned;
+	struct kvp_counters_page *page;
+	wait_queue_head_t wait;
 
 	struct rw_semaphore gate;
 	struct mutex reclaim;
@@ -518,6 +606,10 @@ struct kvp_pool {
 	struct list_head clients;
 	struct kvp_account **account;
 	u32 nr_accounts;
+	struct kvp_user **user;
+	u32 nr_users;
+	u32 users_replaced;
+	struct kvp_limits user_limits;
 	struct kvp_limits default_limits;
 	u64 next_client;
 	struct kvp_counters counters;
@@ -528,17 +620,36 @@ struct kvp_pool {
  * struct kvp_host - all pools of one device, or of one process
  * @lock: see the locking overview
  * @pools: kvp_pool.list
+ * @all: kvp_pool.all: those too that were destroyed and have clients left
  * @next_pool: id of the next pool
+ * @max_metadata_per_uid: bytes of all pools of one uid; set by who owns the host, before anybody
+ *                        calls, as the next
+ * @max_pools_per_uid: but for those who administer the host
  */
 struct kvp_host {
 	struct mutex lock;
 	struct list_head pools;
+	struct list_head all;
 	u64 next_pool;
+	u64 max_metadata_per_uid;
+	u32 max_pools_per_uid;
 };
 
 #include "calls.h"
 
 /* ---- small things that every file uses ----------------------------------------- */
+
+static inline void kvp_more_locked(struct kvp_account *account, enum kvp_thing thing, u64 nr)
+{
+	account->has[thing] += nr;
+	account->user->has[thing] += nr;
+}
+
+static inline void kvp_less_locked(struct kvp_account *account, enum kvp_thing thing, u64 nr)
+{
+	account->has[thing] -= nr;
+	account->user->has[thing] -= nr;
+}
 
 static inline enum kvp_block_state kvp_block_state(const struct kvp_block *block)
 {

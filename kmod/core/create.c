@@ -21,9 +21,9 @@ int kvp_seq_check_add_sliced(struct kvp_call *call)
 
 	if (err == -ENOMEM)
 		return kvp_fail_alloc(call, err);
-	if (err || client->account->seqs >= client->account->limits.seqs)
+	if (err)
 		return kvp_refuse_locked(call, -EDQUOT, KVP_REASON_LIMIT_SEQS, 0);
-	return 0;
+	return kvp_check_more_locked(call, KVP_SEQS, 1);
 }
 
 /**
@@ -40,24 +40,7 @@ int kvp_seq_add_sliced(struct kvp_call *call, struct kvp_seq *seq)
 	if (err)
 		return err;
 	seq->id = kvp_ids_add_locked(&call->client->seqs, seq);
-	call->client->account->seqs++;
-	return 0;
-}
-
-/**
- * kvp_seq_check_slots_locked - whether the client's tables may have more slots
- * @call: the call
- * @slots: how many more
- *
- * Return: 0, or kvp_fail() with -EDQUOT.
- */
-int kvp_seq_check_slots_locked(struct kvp_call *call, u64 slots)
-{
-	const struct kvp_account *account = call->client->account;
-
-	if (account->slots > account->limits.slots ||
-	    slots > account->limits.slots - account->slots)
-		return slots ? kvp_refuse_locked(call, -EDQUOT, KVP_REASON_LIMIT_SLOTS, 0) : 0;
+	kvp_more_locked(call->client->account, KVP_SEQS, 1);
 	return 0;
 }
 
@@ -67,16 +50,16 @@ int kvp_seq_check_slots_locked(struct kvp_call *call, u64 slots)
  * @family: their family
  * @nr: how many
  *
- * Return: 0, -EDQUOT (over its limit) or -ENOSPC (others' guarantees).
+ * Return: 0, -EDQUOT or KVP_OVER_UID (over a limit) or -ENOSPC (others' guarantees).
  */
 int kvp_may_hold_idle_locked(const struct kvp_client *client, const struct kvp_family *family,
 			     u64 nr)
 {
-	const struct kvp_account *account = client->account;
 	u32 i = family->index;
+	int err = kvp_over_blocks_locked(client, i, nr);
 
-	if (account->charged[i] + nr > account->limits.blocks[i])
-		return -EDQUOT;
+	if (err)
+		return err;
 	if (kvp_others_unmet_locked(client->pool, i, client->slot) + nr >
 	    kvp_family_room_locked(family))
 		return -ENOSPC;
@@ -92,12 +75,16 @@ int kvp_may_hold_idle_locked(const struct kvp_client *client, const struct kvp_f
  */
 int kvp_check_idle_locked(struct kvp_call *call, const struct kvp_family *family)
 {
-	int err = kvp_may_hold_idle_locked(call->client, family, 1);
+	const struct kvp_client *client = call->client;
+	int err = kvp_may_hold_idle_locked(client, family, 1);
+	enum kvp_reason reason = KVP_REASON_LIMIT_BLOCKS;
 
 	if (!err)
 		return 0;
-	return kvp_refuse_locked(call, err, err == -EDQUOT ? KVP_REASON_LIMIT_BLOCKS :
-				 KVP_REASON_GUARANTEED, family->index);
+	if (err == -ENOSPC)
+		reason = kvp_others_unmet_locked(call->pool, family->index, client->slot) ?
+			 KVP_REASON_GUARANTEED : KVP_REASON_POOL_FULL;
+	return kvp_refuse_locked(call, err, reason, family->index);
 }
 
 static int kvp_hold_block_locked(struct kvp_call *call, struct kvp_family *family, u32 index)
@@ -122,21 +109,28 @@ static int kvp_hold_node_locked(struct kvp_call *call, struct kvp_seq *seq, u64 
 {
 	struct kvp_pool *pool = call->pool;
 	const u32 *part = kvp_node_parts(pool, seq->runs.at[run]);
-	int err = kvp_seq_check_slots_locked(call, pool->parts_per_node);
+	int err = kvp_take_more_locked(call, KVP_SLOTS, pool->parts_per_node);
+	u32 pushed = 0;
 	u32 i, j;
+
+	if (err)
+		return err;
 
 	for (i = 0; !err && i < pool->nr_families; i++) {
 		struct kvp_family *family = &pool->family[i];
 
-		for (j = 0; !err && j < family->parts; j++, part++) {
+		for (j = 0; j < family->parts; j++, part++) {
 			bool later = family->desc.kind == KVP_FAMILY_WINDOW;
 
 			if (!later)
 				err = kvp_hold_block_locked(call, family, *part);
-			if (!err)
-				kvp_seq_push_locked(seq, i, later ? KVP_NIL : *part);
+			if (err)
+				break;
+			kvp_seq_push(seq, i, later ? KVP_NIL : *part);
+			pushed++;
 		}
 	}
+	kvp_less_locked(call->client->account, KVP_SLOTS, pool->parts_per_node - pushed);
 	return err;
 }
 
@@ -291,9 +285,7 @@ static int kvp_create_rest(struct kvp_call *call, struct kvp_seq *seq,
 		plan.need.digests++;
 	}
 	spin_lock(&pool->lock);
-	err = kvp_seq_check_slots_locked(call, plan.slots);
-	if (!err)
-		err = kvp_take_sliced(call, &plan.need, &taken);
+	err = kvp_seq_take_sliced(call, &plan, &taken);
 	if (!err) {
 		if (seq->root == KVP_NIL)
 			kvp_create_root_locked(pool, seq, arg->space, &taken);

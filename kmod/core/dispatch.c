@@ -11,6 +11,7 @@
 
 #define KVP_MAX_STRUCT	4096		/* the contract's page */
 #define KVP_TAIL_BYTES	64		/* of an unknown tail that are read together */
+#define KVP_ARRAY_ROOM	512		/* bytes of short arrays for which no memory is taken */
 
 /**
  * kvp_fail - say why a call fails
@@ -31,16 +32,16 @@ int kvp_fail(struct kvp_call *call, int err, enum kvp_reason reason, u32 where)
 /**
  * kvp_fail_alloc - kvp_fail() with what kvp_client_alloc() said
  * @call: the call
- * @err: -EDQUOT, which is counted (kvp_pool.lock is not held then), or -ENOMEM
+ * @err: -EDQUOT or KVP_OVER_UID, which are counted (kvp_pool.lock is not held then), or -ENOMEM
  *
- * Return: @err.
+ * Return: the errno.
  */
 int kvp_fail_alloc(struct kvp_call *call, int err)
 {
-	if (err != -EDQUOT)
+	if (err != -EDQUOT && err != KVP_OVER_UID)
 		return kvp_fail(call, err, KVP_REASON_MEMORY, 0);
 	spin_lock(&call->pool->lock);
-	kvp_refuse_locked(call, err, KVP_REASON_LIMIT_METADATA, 0);
+	err = kvp_refuse_locked(call, err, KVP_REASON_LIMIT_METADATA, 0);
 	spin_unlock(&call->pool->lock);
 	return err;
 }
@@ -56,8 +57,11 @@ int kvp_fail_alloc(struct kvp_call *call, int err)
  * @ref: the KVP_REF that stood in the id field, or 0
  * @array_addr: of the caller's arrays
  * @array_len: bytes
+ * @array_room: the part of @room that the door may use, or NULL
  * @head: begin of the struct
  * @arg: the struct
+ * @room: for short arrays, one after the other
+ * @room_used: bytes of it
  */
 struct kvp_frame {
 	struct kvp_call call;
@@ -67,10 +71,13 @@ struct kvp_frame {
 	u64 ref;
 	u64 array_addr[KVP_MAX_ARRAYS];
 	size_t array_len[KVP_MAX_ARRAYS];
+	void *array_room[KVP_MAX_ARRAYS];
 	union {
 		struct kvp_head head;
 		u64 arg[KVP_ARG_BYTES / sizeof(u64)];
 	};
+	u64 room[KVP_ARRAY_ROOM / sizeof(u64)];
+	u32 room_used;
 };
 
 static u32 kvp_field32(const struct kvp_call *call, u32 offset)
@@ -209,7 +216,10 @@ static int kvp_resolve_ref(struct kvp_frame *frame)
 	if (!(id & KVP_REF_FLAG))
 		return 0;
 	k = id & ~KVP_REF_FLAG;
-	if (!made || k >= made->nr || !made->id[k])
+	if (!made || k >= made->nr)
+		return kvp_fail(call, -EINVAL, KVP_REASON_BATCH_REF, (u32)k);
+	k = array_index_nospec(k, made->nr);
+	if (!made->id[k])
 		return kvp_fail(call, -EINVAL, KVP_REASON_BATCH_REF, (u32)k);
 	frame->ref = id;
 	kvp_set_field64(call, call->op->id, made->id[k]);
@@ -256,6 +266,18 @@ static int kvp_check_array(struct kvp_frame *frame, u32 i)
 	return 0;
 }
 
+/* Memory of the frame for an array, if there is enough left. */
+static void *kvp_array_room(struct kvp_frame *frame, size_t len)
+{
+	void *room = (u8 *)frame->room + frame->room_used;
+
+	len = ALIGN(len, sizeof(u64));
+	if (len > KVP_ARRAY_ROOM - frame->room_used)
+		return NULL;
+	frame->room_used += len;
+	return room;
+}
+
 static int kvp_map_array(struct kvp_frame *frame, u32 i)
 {
 	struct kvp_call *call = &frame->call;
@@ -263,16 +285,18 @@ static int kvp_map_array(struct kvp_frame *frame, u32 i)
 	const struct kvp_door *door = call->client->door;
 	u64 addr = frame->array_addr[i];
 	size_t len = frame->array_len[i];
+	void *room = kvp_array_room(frame, len);
 	void *mem;
 
+	frame->array_room[i] = room;
 	if (!len)
 		return 0;
 	if (desc->dir == KVP_ARRAY_IN)
-		mem = door->array_in(addr, len);
+		mem = door->array_in(addr, len, room);
 	else if (desc->dir == KVP_ARRAY_OUT)
-		mem = door->array_out(addr, len);
+		mem = door->array_out(addr, len, room);
 	else
-		mem = door->array_inout(addr, len);
+		mem = door->array_inout(addr, len, room);
 	if (PTR_ERR_OR_ZERO(mem) == -ENOMEM)
 		return kvp_fail(call, -ENOMEM, KVP_REASON_MEMORY, 0);
 	if (IS_ERR(mem))
@@ -289,7 +313,8 @@ static void kvp_unmap_arrays(struct kvp_frame *frame)
 
 	for (i = 0; i < call->op->nr_arrays; i++)
 		if (call->array[i])
-			call->client->door->array_put(call->array[i], frame->array_addr[i],
+			call->client->door->array_put(call->array[i], frame->array_room[i],
+						      frame->array_addr[i],
 						      frame->array_len[i], false);
 }
 
@@ -318,8 +343,9 @@ static int kvp_bring_arrays(struct kvp_frame *frame)
 	for (i = 0; i < call->op->nr_arrays; i++) {
 		if (!call->array[i] || desc[i].dir == KVP_ARRAY_IN)
 			continue;
-		if (call->client->door->array_put(call->array[i], frame->array_addr[i],
-						  frame->array_len[i], true))
+		if (call->client->door->array_put(call->array[i], frame->array_room[i],
+						  frame->array_addr[i], frame->array_len[i],
+						  true))
 			return kvp_fail(call, -EFAULT, KVP_REASON_POINTER, desc[i].ptr);
 		call->array[i] = NULL;
 	}
@@ -355,6 +381,10 @@ static void kvp_frame_undo(struct kvp_frame *frame)
 
 	if (!call->op->undo)
 		return;
+	if (call->op->where & KVP_NO_GATE) {
+		call->op->undo(call);
+		return;
+	}
 	down_read(&call->pool->gate);
 	call->op->undo(call);
 	up_read(&call->pool->gate);
@@ -391,6 +421,7 @@ static int kvp_frame_run(struct kvp_frame *frame)
 /**
  * kvp_call_op - one call, alone or as an entry of a batch
  * @client: who calls
+ * @nr: its number, enum kvp_op
  * @op: the operation
  * @addr: the caller's struct
  * @len: its size, as far as the door knows it; 0: the struct says it. Of an
@@ -399,8 +430,8 @@ static int kvp_frame_run(struct kvp_frame *frame)
  *
  * Return: 0 or a negative errno; the caller's struct says why.
  */
-int kvp_call_op(struct kvp_client *client, const struct kvp_op_desc *op, u64 addr, u32 len,
-		struct kvp_made *made)
+int kvp_call_op(struct kvp_client *client, u32 nr, const struct kvp_op_desc *op, u64 addr,
+		u32 len, struct kvp_made *made)
 {
 	struct kvp_frame frame;
 	int err;
@@ -416,6 +447,7 @@ int kvp_call_op(struct kvp_client *client, const struct kvp_op_desc *op, u64 add
 	frame.size = 0;
 	frame.made = made;
 	frame.ref = 0;
+	frame.room_used = 0;
 
 	err = kvp_frame_read(&frame, len);
 	if (!err)
@@ -423,8 +455,10 @@ int kvp_call_op(struct kvp_client *client, const struct kvp_op_desc *op, u64 add
 	if (!err)
 		err = kvp_map_arrays(&frame);
 	if (!err)
-		return kvp_frame_run(&frame);
-	kvp_frame_tell(&frame);
+		err = kvp_frame_run(&frame);
+	else
+		kvp_frame_tell(&frame);
+	trace_kvp_op(client, op->name, nr, err, frame.head.reason, frame.head.where);
 	return err;
 }
 
@@ -442,5 +476,5 @@ int kvp_call(struct kvp_client *client, u32 nr, u64 addr, u32 len)
 {
 	const struct kvp_op_desc *op = kvp_op_find(nr);
 
-	return op ? kvp_call_op(client, op, addr, len, NULL) : -ENOTTY;
+	return op ? kvp_call_op(client, nr, op, addr, len, NULL) : -ENOTTY;
 }

@@ -74,6 +74,7 @@ static u64 kvp_log_block_locked(const struct kvp_pool *pool, u32 index)
 	return kvp_block_id(family, kvp_node_parts(pool, index)[family->first_part]);
 }
 
+/* @root: of which namespace, KVP_NIL: none. The caller fills in the rest under the same hold. */
 static struct kvp_event *kvp_log_next_locked(struct kvp_pool *pool, u32 root)
 {
 	struct kvp_event_log *log = pool->events;
@@ -81,7 +82,11 @@ static struct kvp_event *kvp_log_next_locked(struct kvp_pool *pool, u32 root)
 
 	memset(event, 0, sizeof(*event));
 	event->number = log->next++;
-	memcpy(event->space, pool->digests[pool->nodes[root].extra].byte, KVP_DIGEST_LEN);
+	if (root != KVP_NIL)
+		memcpy(event->space, pool->digests[pool->nodes[root].extra].byte, KVP_DIGEST_LEN);
+	/* Who waits enters the queue first and then looks at the log under the lock held here. */
+	if (waitqueue_active(&pool->wait))
+		wake_up_interruptible(&pool->wait);
 	return event;
 }
 
@@ -110,6 +115,23 @@ static void kvp_log_space_locked(struct kvp_pool *pool, u32 root)
 	event->kind = KVP_EVENT_REMOVED;
 	event->flags = KVP_EVENT_SUBTREE;
 	event->node = KVP_NODE_NONE;
+}
+
+/**
+ * kvp_log_left_locked - a client ends
+ * @pool: the pool, which may have no log
+ * @client: its id
+ */
+void kvp_log_left_locked(struct kvp_pool *pool, u64 client)
+{
+	struct kvp_event *event;
+
+	if (!pool->events || !pool->events->armed)
+		return;
+	event = kvp_log_next_locked(pool, KVP_NIL);
+	event->kind = KVP_EVENT_LEFT;
+	event->node = KVP_NODE_NONE;
+	event->client = client;
 }
 
 /* ---- victims ------------------------------------------------------------------ */
@@ -449,6 +471,18 @@ static u64 kvp_log_oldest_locked(const struct kvp_event_log *log)
 	return log->next - min(log->next - 1, log->mask + 1);
 }
 
+/**
+ * kvp_events_pending_locked - whether there are events to be read
+ * @pool: the pool, which has a log
+ * @cursor: number of the first one that matters
+ *
+ * Return: whether there are.
+ */
+bool kvp_events_pending_locked(const struct kvp_pool *pool, u64 cursor)
+{
+	return cursor < pool->events->next;
+}
+
 static int kvp_events_read_sliced(struct kvp_call *call)
 {
 	struct kvp_event_log *log = call->pool->events;
@@ -474,6 +508,8 @@ static int kvp_events_read_sliced(struct kvp_call *call)
 		kvp_slice_step(call->pool, &touched, 1);
 	}
 	arg->pending = log->next - arg->cursor;
+	call->client->watching = true;
+	call->client->cursor = arg->cursor;
 	return 0;
 }
 

@@ -14,8 +14,7 @@
  * @nodes: nodes shared by reference
  * @copy_node: the node in which @tokens ends is copied
  * @copies: copies that the caller will have to make
- * @slots: slots in the child's tables
- * @need: blocks, node and digest for the copies
+ * @plan: slots in the child's tables; blocks, node and digest for the copies
  */
 struct kvp_fork {
 	struct kvp_seq *parent;
@@ -24,8 +23,7 @@ struct kvp_fork {
 	u64 nodes;
 	bool copy_node;
 	u32 copies;
-	u64 slots;
-	struct kvp_need need;
+	struct kvp_plan plan;
 };
 
 static int kvp_fork_plan(struct kvp_call *call, struct kvp_fork *fork)
@@ -43,19 +41,19 @@ static int kvp_fork_plan(struct kvp_call *call, struct kvp_fork *fork)
 	if (err)
 		return err;
 
-	memset(&fork->need, 0, sizeof(fork->need));
+	memset(&fork->plan.need, 0, sizeof(fork->plan.need));
 	fork->copy_node = fork->tokens % pool->index_tokens && parent->reserved > fork->tokens;
 	fork->copies = 0;
-	fork->slots = 0;
+	fork->plan.slots = 0;
 	if (fork->copy_node)
 		fork->copies = kvp_copies_need(pool, parent, fork->tokens, fork->tokens,
-					       fork->tokens, &fork->need);
+					       fork->tokens, &fork->plan.need);
 	fork->nodes = kvp_nodes_for(pool, fork->tokens) - fork->copy_node;
 	for (i = 0; i < pool->nr_families; i++) {
-		fork->slots += kvp_blocks_for(&pool->family[i], fork->tokens);
+		fork->plan.slots += kvp_blocks_for(&pool->family[i], fork->tokens);
 		if (pool->family[i].desc.kind != KVP_FAMILY_STATE)
 			continue;
-		fork->need.blocks[i] = 1;
+		fork->plan.need.blocks[i] = 1;
 		fork->copies++;
 	}
 	if (fork->copies > arg->nr_copies)
@@ -86,7 +84,7 @@ static int kvp_fork_slot_locked(struct kvp_call *call, struct kvp_fork *fork, u3
 						    &copies[arg->nr_copies++]);
 		}
 	}
-	kvp_seq_push_locked(fork->child, i, dst);
+	kvp_seq_push(fork->child, i, dst);
 	return 0;
 }
 
@@ -131,13 +129,12 @@ static int kvp_fork_sliced(struct kvp_call *call, struct kvp_fork *fork)
 	struct kvp_seq *parent = fork->parent;
 	struct kvp_seq *child = fork->child;
 	struct kvp_taken taken;
+	u32 i;
 	int err;
 
 	err = kvp_seq_check_add_sliced(call);
 	if (!err)
-		err = kvp_seq_check_slots_locked(call, fork->slots);
-	if (!err)
-		err = kvp_take_sliced(call, &fork->need, &taken);
+		err = kvp_seq_take_sliced(call, &fork->plan, &taken);
 	if (err)
 		return err;
 	parent->owns_end = false;
@@ -151,6 +148,10 @@ static int kvp_fork_sliced(struct kvp_call *call, struct kvp_fork *fork)
 	child->reserved = fork->tokens;
 	arg->nr_copies = 0;
 	err = kvp_fork_tables_sliced(call, fork, &taken);
+	/* A table that was not finished ends with the slots that it has. */
+	for (i = 0; i < pool->nr_families; i++)
+		fork->plan.slots -= child->table[i].nr;
+	kvp_less_locked(call->client->account, KVP_SLOTS, fork->plan.slots);
 	kvp_give_back_sliced(call->client, &taken);
 	kvp_seq_set_tail_sliced(pool, child, min(parent->nr_published,
 						 fork->tokens / pool->index_tokens));
@@ -224,6 +225,36 @@ int kvp_op_seq_fork(struct kvp_call *call)
 		err = kvp_fork_child(call, &fork);
 	kvp_seq_end(fork.parent);
 	return err;
+}
+
+/**
+ * kvp_fork_to - all that is computed of a sequence, for another client
+ * @call: the call, which may be that of neither client
+ * @parent: busy; of any client of the pool, and such that no copies are needed
+ * @client: who gets the child
+ * @id: set to the child's id
+ *
+ * Return: 0 or kvp_fail(), as the fork of @client's own.
+ */
+int kvp_fork_to(struct kvp_call *call, struct kvp_seq *parent, struct kvp_client *client,
+		u64 *id)
+{
+	struct kvp_seq_fork arg = { .tokens = KVP_POS_END };
+	struct kvp_fork fork = { .parent = parent };
+	struct kvp_call sub = {
+		.client = client,
+		.pool = call->pool,
+		.arg = &arg,
+	};
+	int err;
+
+	err = kvp_fork_plan(&sub, &fork);
+	if (!err)
+		err = kvp_fork_child(&sub, &fork);
+	if (err)
+		return kvp_fail(call, err, arg.head.reason, arg.head.where);
+	*id = arg.child;
+	return 0;
 }
 
 /**

@@ -80,6 +80,7 @@ static inline u64 kvp_sip_finish(struct kvp_sip *s, const u8 *at, size_t left, u
 
 	for (; left >= sizeof(u64); left -= sizeof(u64), at += sizeof(u64))
 		kvp_sip_word(s, kvp_sip_load(at));
+	left %= sizeof(u64);	/* says to the compiler what it is */
 	if (!left) {
 		kvp_sip_word(s, last);
 		return kvp_sip_end(s, 0, len);

@@ -110,7 +110,7 @@ void *kvp_ids_find_locked(struct kvp_ids *ids, u64 id, int *err)
 	*err = -ENOENT;
 	if (!gen || index >= ids->cap)
 		return NULL;
-	slot = kvp_id_slot(ids, index);
+	slot = kvp_id_slot(ids, array_index_nospec(index, ids->cap));
 	if (gen < slot->gen)
 		*err = -ESTALE;
 	if (gen != slot->gen || !slot->object)

@@ -56,6 +56,12 @@ static const struct kvp_op_desc kvp_ops[] = {
 		.exec = kvp_op_pool_attach,
 		.where = KVP_NEEDS_NONE | KVP_NO_BATCH,
 	},
+	[KVP_OP_POOL_READY] = {
+		KVP_STRUCT("pool-ready", struct kvp_pool_ready, head),
+		.exec = kvp_op_pool_ready,
+		.rights = KVP_RIGHT_ADMIN,
+		.where = KVP_NEEDS_POOL | KVP_NO_GATE,
+	},
 	[KVP_OP_POOL_INFO] = {
 		KVP_STRUCT("pool-info", struct kvp_pool_info, metadata_bytes),
 		.exec = kvp_op_pool_info,
@@ -83,6 +89,7 @@ static const struct kvp_op_desc kvp_ops[] = {
 	[KVP_OP_LIMIT] = {
 		KVP_STRUCT("limit", struct kvp_limit, metadata_bytes),
 		.exec = kvp_op_limit,
+		.flags = KVP_LIMIT_FLAGS_ALL,
 		.rights = KVP_RIGHT_ADMIN,
 		.where = KVP_NEEDS_POOL,
 	},
@@ -96,6 +103,7 @@ static const struct kvp_op_desc kvp_ops[] = {
 	[KVP_OP_BACKING_GET] = {
 		KVP_STRUCT("backing-get", struct kvp_backing, label),
 		.exec = kvp_op_backing_get,
+		.undo = kvp_undo_backing_get,
 		.rights = KVP_RIGHT_USE,
 		.where = KVP_NEEDS_POOL | KVP_NO_GATE,
 		.zero = { offsetof(struct kvp_backing, reserved) },
@@ -233,18 +241,28 @@ static const struct kvp_op_desc kvp_ops[] = {
 		.id = offsetof(struct kvp_seq_table, seq),
 	},
 	[KVP_OP_SEQ_EXPORT] = {
-		KVP_STRUCT("seq-export", struct kvp_seq_export, reserved),
+		KVP_STRUCT("seq-export", struct kvp_seq_export, export_id),
+		.exec = kvp_op_seq_export,
+		.undo = kvp_undo_seq_export,
 		.rights = KVP_RIGHT_USE,
-		.where = KVP_NEEDS_POOL,
+		.where = KVP_NEEDS_POOL | KVP_NO_GATE,
 		.zero = { offsetof(struct kvp_seq_export, reserved) },
 		.id = offsetof(struct kvp_seq_export, seq),
 	},
 	[KVP_OP_SEQ_IMPORT] = {
-		KVP_STRUCT("seq-import", struct kvp_seq_import, seq),
+		KVP_STRUCT("seq-import", struct kvp_seq_import, tokens),
+		.exec = kvp_op_seq_import,
+		.undo = kvp_undo_seq_import,
 		.rights = KVP_RIGHT_USE,
-		.where = KVP_NEEDS_POOL,
+		.where = KVP_NEEDS_POOL | KVP_NO_GATE,
 		.zero = { offsetof(struct kvp_seq_import, reserved) },
 		.made = offsetof(struct kvp_seq_import, seq),
+	},
+	[KVP_OP_EXPORT_REVOKE] = {
+		KVP_STRUCT("export-revoke", struct kvp_export_revoke, export_id),
+		.exec = kvp_op_export_revoke,
+		.rights = KVP_RIGHT_USE,
+		.where = KVP_NEEDS_POOL | KVP_NO_GATE,
 	},
 
 	[KVP_OP_PREFIX_MATCH] = {
@@ -298,6 +316,7 @@ static const struct kvp_op_desc kvp_ops[] = {
 	[KVP_OP_STATS] = {
 		KVP_STRUCT("stats", struct kvp_stats, refused_limit),
 		.exec = kvp_op_stats,
+		.flags = KVP_STATS_FLAGS_ALL,
 		.rights = KVP_RIGHT_USE,
 		.where = KVP_NEEDS_POOL,
 		.nr_arrays = 1,
@@ -370,5 +389,5 @@ const struct kvp_op_desc *kvp_op_find(u32 nr)
 {
 	if (nr >= ARRAY_SIZE(kvp_ops) || !kvp_ops[nr].name)
 		return NULL;
-	return &kvp_ops[nr];
+	return &kvp_ops[array_index_nospec(nr, ARRAY_SIZE(kvp_ops))];
 }

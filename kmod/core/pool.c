@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Pools: their making from a description, their names, who may attach, and
- * their end; and the descriptors of their backing. The list of pools, their
- * numbers of clients and their backings are under kvp_host.lock.
+ * their end. The list of pools and their numbers of clients are under
+ * kvp_host.lock.
  */
 #include "core.h"
 
@@ -45,14 +45,22 @@ static struct kvp_pool *kvp_pool_find(struct kvp_host *host, const char *name)
 	return NULL;
 }
 
-/* What a pool allows to credentials; PUBLISH is nothing without USE. */
-static u32 kvp_rights_of(const struct kvp_pool *pool, const struct kvp_cred *cred)
+static bool kvp_in_group(const struct kvp_client *client, u32 gid)
 {
+	const struct kvp_cred *cred = &client->cred;
+
+	return cred->gid == gid || (client->door->in_group && client->door->in_group(cred, gid));
+}
+
+/* What a pool allows to a client's credentials; PUBLISH is nothing without USE. */
+static u32 kvp_rights_of(const struct kvp_pool *pool, const struct kvp_client *client)
+{
+	const struct kvp_cred *cred = &client->cred;
 	u32 bits = pool->mode;
 
 	if (cred->admin || cred->uid == pool->uid)
 		return KVP_RIGHT_ALL;
-	if (cred->gid == pool->gid)
+	if (kvp_in_group(client, pool->gid))
 		bits >>= 3;
 	if (!(bits & 4))
 		return 0;
@@ -84,8 +92,8 @@ static bool kvp_family_valid(const struct kvp_family_desc *desc)
 }
 
 /* @bytes: of all families so far. */
-static int kvp_check_family(struct kvp_call *call, const struct kvp_family_desc *desc, u32 i,
-			    u64 *bytes)
+static int kvp_check_desc(struct kvp_call *call, const struct kvp_family_desc *desc, u32 i,
+			  u64 *bytes)
 {
 	u64 size;
 
@@ -111,10 +119,11 @@ static int kvp_pool_set_families(struct kvp_call *call, struct kvp_pool *pool)
 		struct kvp_family *family = &pool->family[i];
 
 		family->desc = desc[i];
-		err = kvp_check_family(call, &family->desc, i, &bytes);
+		err = kvp_check_desc(call, &family->desc, i, &bytes);
 		if (err)
 			return err;
 		family->index = i;
+		family->pool = pool;
 		family->nr_blocks = family->desc.blocks;
 	}
 	return 0;
@@ -210,6 +219,8 @@ static int kvp_pool_set_index_size(struct kvp_call *call, struct kvp_pool *pool)
 		bytes += pool->family[i].nr_blocks * sizeof(struct kvp_block);
 	if (bytes > KVP_MAX_POOL_METADATA)
 		return kvp_fail(call, -EOVERFLOW, KVP_REASON_COUNT, 0);
+	/* As far as it is known before anything is allocated. */
+	pool->metadata_bytes = bytes;
 	return 0;
 }
 
@@ -235,7 +246,8 @@ static int kvp_pool_describe(struct kvp_call *call, struct kvp_pool *pool)
 	pool->uid = cred->uid;
 	pool->gid = cred->gid;
 	pool->mode = arg->mode;
-	pool->flags = arg->head.flags;
+	pool->flags = arg->head.flags & ~KVP_POOL_STAGED;
+	pool->staged = arg->head.flags & KVP_POOL_STAGED;
 	pool->policy = arg->policy;
 	err = kvp_pool_set_families(call, pool);
 	if (!err)
@@ -256,10 +268,12 @@ static void kvp_pool_init(struct kvp_pool *pool, struct kvp_client *client)
 	init_rwsem(&pool->gate);
 	mutex_init(&pool->reclaim);
 	spin_lock_init(&pool->lock);
+	init_waitqueue_head(&pool->wait);
 	get_random_bytes(pool->key, sizeof(pool->key));
 	pool->next_client = 1;
 	memset(&pool->default_limits, 0xff, sizeof(pool->default_limits));
 	memset(pool->default_limits.guarantee, 0, sizeof(pool->default_limits.guarantee));
+	pool->user_limits = pool->default_limits;
 }
 
 /* Whatever was made of it. Nobody can reach it any more. */
@@ -272,20 +286,32 @@ static void kvp_pool_free(struct kvp_pool *pool)
 	for (i = 0; i < pool->nr_accounts; i++)
 		kfree(pool->account[i]);
 	kvfree(pool->account);
+	for (i = 0; i < pool->nr_users; i++)
+		kfree(pool->user[i]);
+	kvfree(pool->user);
 	kvp_events_exit(pool);
 	kvp_index_exit(pool);
 	for (i = 0; i < pool->nr_families; i++)
 		kvp_family_exit(&pool->family[i]);
+	free_page((unsigned long)pool->page);
+	if (pool->pinned)
+		pool->door->pin(false);
 	mutex_destroy(&pool->reclaim);
 	kvfree(pool);
 }
 
 static int kvp_pool_make_arrays(struct kvp_pool *pool)
 {
-	u64 bytes = sizeof(*pool) + KVP_MAX_CLIENTS * sizeof(*pool->account);
+	u64 bytes = sizeof(*pool) + sizeof(*pool->page) +
+		    KVP_MAX_CLIENTS * (sizeof(*pool->account) + sizeof(*pool->user));
 	int err;
 	u32 i;
 
+	BUILD_BUG_ON(sizeof(*pool->page) > PAGE_SIZE);
+	pool->page = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	pool->user = kvcalloc(KVP_MAX_CLIENTS, sizeof(*pool->user), GFP_KERNEL_ACCOUNT);
+	if (!pool->page || !pool->user)
+		return -ENOMEM;
 	pool->account = kvcalloc(KVP_MAX_CLIENTS, sizeof(*pool->account), GFP_KERNEL_ACCOUNT);
 	if (!pool->account)
 		return -ENOMEM;
@@ -299,16 +325,29 @@ static int kvp_pool_make_arrays(struct kvp_pool *pool)
 	return err;
 }
 
-/* The name is free, and the client is. */
-static int kvp_check_new(struct kvp_call *call)
+/* The name is free, the client is, and its uid may have one more pool. */
+static int kvp_check_new(struct kvp_call *call, const struct kvp_pool *made)
 {
 	const struct kvp_pool_create *arg = call->arg;
 	struct kvp_client *client = call->client;
+	const struct kvp_host *host = client->host;
+	const struct kvp_pool *pool;
+	u64 metadata = made->metadata_bytes;
+	u32 nr = 0;
 
 	if (client->pool)
 		return kvp_fail(call, -EBUSY, KVP_REASON_ATTACHED, 0);
 	if (kvp_pool_find(client->host, arg->name))
 		return kvp_fail(call, -EEXIST, KVP_REASON_NAME, 0);
+	list_for_each_entry(pool, &host->all, all) {
+		if (pool->uid != client->cred.uid)
+			continue;
+		metadata += pool->metadata_bytes;
+		nr++;
+	}
+	if (metadata > host->max_metadata_per_uid ||
+	    (nr >= host->max_pools_per_uid && !client->cred.admin))
+		return kvp_fail(call, -EDQUOT, KVP_REASON_LIMIT_POOLS, 0);
 	return 0;
 }
 
@@ -316,19 +355,26 @@ static int kvp_check_new(struct kvp_call *call)
 static int kvp_pool_enter(struct kvp_call *call, struct kvp_pool *pool)
 {
 	struct kvp_host *host = pool->host;
+	u64 room;
 	int err;
 
+	down_read(&pool->gate);
 	mutex_lock(&host->lock);
-	err = kvp_check_new(call);
+	err = kvp_check_new(call, pool);
 	if (!err) {
 		pool->id = host->next_pool;
-		err = kvp_client_attach(call, pool, KVP_RIGHT_ALL);
+		err = kvp_client_attach(call, pool, KVP_RIGHT_ALL, NULL, &room);
 	}
 	if (!err) {
 		host->next_pool++;
 		list_add_tail(&pool->list, &host->pools);
+		list_add_tail(&pool->all, &host->all);
+		pool->pinned = pool->flags & KVP_POOL_PERSISTENT && pool->door->pin;
+		if (pool->pinned)
+			pool->door->pin(true);
 	}
 	mutex_unlock(&host->lock);
+	up_read(&pool->gate);
 	return err;
 }
 
@@ -343,7 +389,7 @@ static int kvp_pool_make(struct kvp_call *call, struct kvp_pool *pool)
 	if (err)
 		return err;
 	mutex_lock(&host->lock);
-	err = kvp_check_new(call);
+	err = kvp_check_new(call, pool);
 	mutex_unlock(&host->lock);
 	if (err)
 		return err;
@@ -381,6 +427,19 @@ int kvp_op_pool_create(struct kvp_call *call)
 	return 0;
 }
 
+/* Nobody needs it any more? Then nobody can find it, and it is the caller's to free. */
+static bool kvp_pool_ends(struct kvp_pool *pool)
+{
+	bool stays = pool->flags & KVP_POOL_PERSISTENT && !pool->destroyed && !pool->staged;
+
+	lockdep_assert_held(&pool->host->lock);
+	if (stays || pool->nr_clients || pool->nr_attaching)
+		return false;
+	list_del_init(&pool->list);
+	list_del(&pool->all);
+	return true;
+}
+
 /**
  * kvp_pool_leave - one client less; the last one ends a pool that does not persist
  * @client: without objects; its pool is not to be touched afterwards
@@ -391,12 +450,12 @@ void kvp_pool_leave(struct kvp_client *client)
 	struct kvp_host *host = client->host;
 	bool ends;
 
+	down_read(&pool->gate);
 	mutex_lock(&host->lock);
 	kvp_client_detach(client);
-	ends = !pool->nr_clients && (pool->destroyed || !(pool->flags & KVP_POOL_PERSISTENT));
-	if (ends)
-		list_del_init(&pool->list);
+	ends = kvp_pool_ends(pool);
 	mutex_unlock(&host->lock);
+	up_read(&pool->gate);
 	if (ends)
 		kvp_pool_free(pool);
 }
@@ -412,6 +471,29 @@ static int kvp_check_wanted(struct kvp_call *call, u32 wanted, u32 allowed)
 	if (missing)
 		return kvp_fail(call, -EACCES, KVP_REASON_RIGHT_ADMIN, 0);
 	return 0;
+}
+
+/* Become a client of a pool that waits for this call (nr_attaching). */
+static int kvp_pool_join(struct kvp_call *call, struct kvp_pool *pool, u32 rights)
+{
+	struct kvp_pool_attach *arg = call->arg;
+	struct kvp_host *host = pool->host;
+	bool ends;
+	int err;
+
+	down_read(&pool->gate);
+	mutex_lock(&host->lock);
+	if (pool->destroyed)
+		err = kvp_fail(call, -ENOENT, KVP_REASON_NO_POOL, 0);
+	else
+		err = kvp_client_attach(call, pool, rights, NULL, &arg->room);
+	pool->nr_attaching--;
+	ends = kvp_pool_ends(pool);
+	mutex_unlock(&host->lock);
+	up_read(&pool->gate);
+	if (ends)
+		kvp_pool_free(pool);
+	return err;
 }
 
 /**
@@ -432,6 +514,7 @@ int kvp_op_pool_attach(struct kvp_call *call)
 	arg->rights = 0;
 	arg->pool = 0;
 	arg->client = 0;
+	arg->room = 0;
 	if (arg->wanted & ~KVP_RIGHT_ALL)
 		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
 				offsetof(struct kvp_pool_attach, wanted));
@@ -441,16 +524,36 @@ int kvp_op_pool_attach(struct kvp_call *call)
 
 	mutex_lock(&host->lock);
 	pool = kvp_pool_find(host, arg->name);
-	allowed = pool ? kvp_rights_of(pool, &client->cred) : 0;
+	allowed = pool ? kvp_rights_of(pool, client) : 0;
 	err = kvp_check_wanted(call, arg->wanted, allowed);
+	if (!err && pool->staged)
+		err = kvp_fail(call, -EBUSY, KVP_REASON_STAGED, 0);
 	if (!err)
-		err = kvp_client_attach(call, pool, arg->wanted ? arg->wanted : allowed);
+		pool->nr_attaching++;
 	mutex_unlock(&host->lock);
+	if (!err)
+		err = kvp_pool_join(call, pool, arg->wanted ? arg->wanted : allowed);
 	if (err)
 		return err;
 	arg->rights = client->rights;
 	arg->pool = pool->id;
 	arg->client = client->account->client;
+	return 0;
+}
+
+/**
+ * kvp_op_pool_ready - KVP_OP_POOL_READY
+ * @call: the call
+ *
+ * Return: 0.
+ */
+int kvp_op_pool_ready(struct kvp_call *call)
+{
+	struct kvp_pool *pool = call->pool;
+
+	mutex_lock(&pool->host->lock);
+	pool->staged = false;
+	mutex_unlock(&pool->host->lock);
 	return 0;
 }
 
@@ -477,9 +580,11 @@ int kvp_op_pool_destroy(struct kvp_call *call)
 	pool = kvp_pool_find(host, arg->name);
 	if (pool)
 		rights = client->pool == pool ? client->rights :
-						kvp_rights_of(pool, &client->cred);
+						kvp_rights_of(pool, client);
 	if (!rights) {
 		err = kvp_fail(call, -ENOENT, KVP_REASON_NO_POOL, 0);
+	} else if (arg->pool && arg->pool != pool->id) {
+		err = kvp_fail(call, -ESTALE, KVP_REASON_GENERATION, 0);
 	} else if (!(rights & KVP_RIGHT_ADMIN)) {
 		err = kvp_fail(call, -EACCES, KVP_REASON_RIGHT_ADMIN, 0);
 	} else if (pool->nr_clients > (client->pool == pool) &&
@@ -488,7 +593,8 @@ int kvp_op_pool_destroy(struct kvp_call *call)
 	} else {
 		list_del_init(&pool->list);
 		WRITE_ONCE(pool->destroyed, true);
-		ends = !pool->nr_clients;
+		wake_up_interruptible(&pool->wait);
+		ends = kvp_pool_ends(pool);
 	}
 	mutex_unlock(&host->lock);
 	if (ends)
@@ -504,7 +610,10 @@ void kvp_host_init(struct kvp_host *host)
 {
 	mutex_init(&host->lock);
 	INIT_LIST_HEAD(&host->pools);
+	INIT_LIST_HEAD(&host->all);
 	host->next_pool = 1;
+	host->max_metadata_per_uid = U64_MAX;
+	host->max_pools_per_uid = U32_MAX;
 }
 
 /**
@@ -535,9 +644,11 @@ int kvp_op_abi(struct kvp_call *call)
 {
 	struct kvp_abi *arg = call->arg;
 
-	arg->features = KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS;
+	arg->features = KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS | call->client->door->features;
 	if (call->client->door->backing_take)
 		arg->features |= KVP_FEATURE_BACKING;
+	if (call->client->door->export_give)
+		arg->features |= KVP_FEATURE_EXPORT;
 	arg->slice = KVP_SLICE;
 	arg->max_families = KVP_MAX_FAMILIES;
 	return 0;
@@ -571,6 +682,7 @@ int kvp_op_pool_info(struct kvp_call *call)
 	arg->nodes = pool->nr_nodes;
 	arg->metadata_bytes = pool->metadata_bytes;
 	mutex_lock(&pool->host->lock);
+	arg->pool_flags |= pool->staged ? KVP_POOL_STAGED : 0;
 	arg->nr_clients = pool->nr_clients;
 	arg->nr_backings = pool->nr_backings;
 	mutex_unlock(&pool->host->lock);
@@ -613,120 +725,13 @@ int kvp_op_pool_list(struct kvp_call *call)
 	arg->total = 0;
 	mutex_lock(&host->lock);
 	list_for_each_entry(pool, &host->pools, list) {
-		if (!(kvp_rights_of(pool, &call->client->cred) & KVP_RIGHT_USE))
+		if (pool->staged ||
+		    !(kvp_rights_of(pool, call->client) & KVP_RIGHT_USE))
 			continue;
 		arg->total++;
 		if (arg->nr_pools < room)
 			kvp_pool_to_entry(pool, &entry[arg->nr_pools++]);
 	}
 	mutex_unlock(&host->lock);
-	return 0;
-}
-
-/* ---- backing ---- */
-
-static int kvp_backing_failed(struct kvp_call *call, int err)
-{
-	switch (err) {
-	case -EKEYREJECTED:
-		return kvp_fail(call, err, KVP_REASON_SEAL, 0);
-	case -EINVAL:
-		return kvp_fail(call, err, KVP_REASON_VALUE,
-				offsetof(struct kvp_backing, length));
-	case -EOPNOTSUPP:
-		return kvp_fail(call, err, KVP_REASON_DOOR, 0);
-	case -ENOMEM:
-		return kvp_fail(call, err, KVP_REASON_MEMORY, 0);
-	default:
-		return kvp_fail(call, err, KVP_REASON_NONE, 0);
-	}
-}
-
-/* Takes the object's custody if it succeeds. */
-static int kvp_backing_enter(struct kvp_call *call, void *object)
-{
-	struct kvp_backing *arg = call->arg;
-	struct kvp_pool *pool = call->pool;
-	int err = 0;
-
-	mutex_lock(&pool->host->lock);
-	if (pool->nr_backings == KVP_MAX_BACKINGS) {
-		err = kvp_fail(call, -EOVERFLOW, KVP_REASON_COUNT, 0);
-	} else {
-		arg->index = pool->nr_backings++;
-		pool->backing[arg->index] = (struct kvp_backing_object) {
-			.object = object,
-			.kind = arg->kind,
-			.length = arg->length,
-			.label = arg->label,
-		};
-	}
-	mutex_unlock(&pool->host->lock);
-	return err;
-}
-
-/**
- * kvp_op_backing_add - KVP_OP_BACKING_ADD
- * @call: the call
- *
- * Return: 0 or kvp_fail().
- */
-int kvp_op_backing_add(struct kvp_call *call)
-{
-	const struct kvp_door *door = call->pool->door;
-	struct kvp_backing *arg = call->arg;
-	void *object;
-	int err;
-
-	arg->index = 0;
-	if (!door->backing_take)
-		return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_DOOR, 0);
-	if (arg->kind != KVP_BACKING_MEMFD)
-		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
-				offsetof(struct kvp_backing, kind));
-	if (!arg->length)
-		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
-				offsetof(struct kvp_backing, length));
-	object = door->backing_take(arg->fd, arg->kind, arg->length);
-	if (IS_ERR(object))
-		return kvp_backing_failed(call, PTR_ERR(object));
-	err = kvp_backing_enter(call, object);
-	if (err)
-		door->backing_drop(object);
-	return err;
-}
-
-/**
- * kvp_op_backing_get - KVP_OP_BACKING_GET
- * @call: the call
- *
- * Return: 0 or kvp_fail().
- */
-int kvp_op_backing_get(struct kvp_call *call)
-{
-	struct kvp_backing *arg = call->arg;
-	struct kvp_pool *pool = call->pool;
-	const struct kvp_backing_object *backing;
-	u32 nr;
-	s32 fd;
-
-	arg->fd = -1;
-	if (!pool->door->backing_give)
-		return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_DOOR, 0);
-	mutex_lock(&pool->host->lock);
-	nr = pool->nr_backings;
-	mutex_unlock(&pool->host->lock);
-	if (arg->index >= nr)
-		return kvp_fail(call, -ENOENT, KVP_REASON_NO_BACKING, 0);
-
-	/* What was added stays as it is until the pool ends. */
-	backing = &pool->backing[arg->index];
-	fd = pool->door->backing_give(backing->object);
-	if (fd < 0)
-		return kvp_backing_failed(call, fd);
-	arg->fd = fd;
-	arg->kind = backing->kind;
-	arg->length = backing->length;
-	arg->label = backing->label;
 	return 0;
 }

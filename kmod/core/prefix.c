@@ -120,10 +120,9 @@ static u32 kvp_match_find(struct kvp_call *call, struct kvp_walk *walk,
 static int kvp_match_check(struct kvp_call *call, const struct kvp_ids_in *in)
 {
 	struct kvp_prefix_match *arg = call->arg;
+	int err = kvp_check_family(call, &arg->family);
 
-	if (arg->family >= call->pool->nr_families)
-		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, arg->family);
-	return kvp_extras_check(call, in, 0);
+	return err ? err : kvp_extras_check(call, in, 0);
 }
 
 /* Whether the client may hold one more match. */
@@ -134,9 +133,9 @@ static int kvp_match_check_add_sliced(struct kvp_call *call)
 
 	if (err == -ENOMEM)
 		return kvp_fail_alloc(call, err);
-	if (err || client->account->matches >= client->account->limits.matches)
+	if (err)
 		return kvp_refuse_locked(call, -EDQUOT, KVP_REASON_LIMIT_MATCHES, 0);
-	return 0;
+	return kvp_check_more_locked(call, KVP_MATCHES, 1);
 }
 
 static int kvp_match_hold(struct kvp_call *call, struct kvp_walk *walk,
@@ -154,7 +153,7 @@ static int kvp_match_hold(struct kvp_call *call, struct kvp_walk *walk,
 	err = kvp_match_check_add_sliced(call);
 	if (!err && match->node != KVP_NIL) {
 		match->id = kvp_ids_add_locked(&call->client->matches, match);
-		call->client->account->matches++;
+		kvp_more_locked(call->client->account, KVP_MATCHES, 1);
 		arg->match = match->id;
 		spin_unlock(&pool->lock);
 		return 0;
@@ -221,7 +220,7 @@ void kvp_match_free_sliced(struct kvp_client *client, struct kvp_match *match)
 	struct kvp_pool *pool = client->pool;
 
 	kvp_ids_del_locked(&client->matches, match->id);
-	client->account->matches--;
+	kvp_less_locked(client->account, KVP_MATCHES, 1);
 	if (match->node != KVP_NIL) {
 		kvp_node_settle_locked(pool, match->node);
 		kvp_node_put_locked(pool, match->node);
@@ -281,7 +280,7 @@ static void kvp_publish_block_locked(struct kvp_family *family, u32 index, u32 n
 {
 	family->blocks[index].node = node;
 	family->blocks[index].stamp = now;
-	family->published++;
+	++*family->published;
 }
 
 /* The hash that chooses the lines of buckets of a run of the sequence. */

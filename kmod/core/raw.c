@@ -69,23 +69,38 @@ static void kvp_raw_del(struct kvp_raw *raw, struct kvp_raw_slot *slot)
 	raw->nr--;
 }
 
+static void kvp_raw_free(struct kvp_client *client, struct kvp_raw *raw)
+{
+	if (raw->cap)
+		kvp_client_free(client, raw->slot, raw->cap * sizeof(*raw->slot));
+	raw->cap = 0;
+	raw->nr = 0;
+}
+
+static void kvp_raw_room_drop(struct kvp_client *client, u32 refs, struct kvp_raw *room)
+{
+	kvp_raw_free(client, room);
+	spin_lock(&client->pool->lock);
+	kvp_less_locked(client->account, KVP_RAW, refs);
+	spin_unlock(&client->pool->lock);
+}
+
 /*
- * Allow @refs more references on up to @blocks further blocks. @room becomes the larger table
- * that this takes, if any; the client's own stays as it is until kvp_raw_move().
+ * Count @refs more references on up to @blocks further blocks. @room becomes the larger table
+ * that this takes, if any; the client's own stays as it is until kvp_raw_move(). Undone by
+ * kvp_raw_room_drop().
  */
 static int kvp_raw_room(struct kvp_call *call, u32 refs, u32 blocks, struct kvp_raw *room)
 {
 	struct kvp_client *client = call->client;
-	struct kvp_account *account = client->account;
 	struct kvp_raw *raw = &client->raw;
 	u64 need = (u64)raw->nr + blocks;
 	u64 cap = max(raw->cap, KVP_RAW_MIN_CAP);
-	int err = 0;
+	int err;
 
 	memset(room, 0, sizeof(*room));
 	spin_lock(&call->pool->lock);
-	if (refs && account->raw + refs > account->limits.raw)
-		err = kvp_refuse_locked(call, -EDQUOT, KVP_REASON_LIMIT_RAW, 0);
+	err = kvp_take_more_locked(call, KVP_RAW, refs);
 	spin_unlock(&call->pool->lock);
 	if (err)
 		return err;
@@ -95,17 +110,12 @@ static int kvp_raw_room(struct kvp_call *call, u32 refs, u32 blocks, struct kvp_
 	if (!blocks || cap == raw->cap)
 		return 0;
 	room->slot = kvp_client_alloc(client, cap * sizeof(*room->slot));
-	if (IS_ERR(room->slot))
-		return kvp_fail_alloc(call, PTR_ERR(room->slot));
-	room->cap = cap;
-	return 0;
-}
-
-static void kvp_raw_free(struct kvp_client *client, struct kvp_raw *raw)
-{
-	if (raw->cap)
-		kvp_client_free(client, raw->slot, raw->cap * sizeof(*raw->slot));
-	memset(raw, 0, sizeof(*raw));
+	if (!IS_ERR(room->slot)) {
+		room->cap = cap;
+		return 0;
+	}
+	kvp_raw_room_drop(client, refs, room);
+	return kvp_fail_alloc(call, PTR_ERR(room->slot));
 }
 
 /* From here on the client's table has the room. */
@@ -135,7 +145,7 @@ static u32 kvp_raw_count(const u64 *ids, u32 nr)
 	return count;
 }
 
-/* One more reference on each of @ids; there is room. */
+/* One more reference on each of @ids; there is room, and they are counted. */
 static void kvp_raw_record(struct kvp_client *client, const u64 *ids, u32 nr)
 {
 	u32 i;
@@ -144,9 +154,6 @@ static void kvp_raw_record(struct kvp_client *client, const u64 *ids, u32 nr)
 	for (i = 0; i < nr; i++)
 		if (ids[i] != KVP_BLOCK_NULL)
 			kvp_raw_add(&client->raw, ids[i], 1);
-	spin_lock(&client->pool->lock);
-	client->account->raw += kvp_raw_count(ids, nr);
-	spin_unlock(&client->pool->lock);
 }
 
 /*
@@ -221,7 +228,7 @@ static void kvp_raw_drop(struct kvp_client *client, const u64 *ids, u32 nr)
 	}
 	spin_lock(&client->pool->lock);
 	kvp_raw_put_sliced(client->pool, ids, nr, kvp_block_release_locked);
-	client->account->raw -= kvp_raw_count(ids, nr);
+	kvp_less_locked(client->account, KVP_RAW, kvp_raw_count(ids, nr));
 	spin_unlock(&client->pool->lock);
 }
 
@@ -278,7 +285,7 @@ static int kvp_raw_alloc(struct kvp_call *call, u32 family, u32 nr, u64 *ids)
 	}
 	spin_unlock(&pool->lock);
 	if (err) {
-		kvp_raw_free(client, &room);
+		kvp_raw_room_drop(client, nr, &room);
 		return err;
 	}
 	kvp_raw_move(client, &room);
@@ -297,8 +304,9 @@ int kvp_op_block_alloc(struct kvp_call *call)
 	struct kvp_block_alloc *arg = call->arg;
 	int err;
 
-	if (arg->family >= call->pool->nr_families)
-		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, arg->family);
+	err = kvp_check_family(call, &arg->family);
+	if (err)
+		return err;
 	mutex_lock(&call->client->raw_lock);
 	err = kvp_raw_alloc(call, arg->family, arg->nr, call->array[0]);
 	mutex_unlock(&call->client->raw_lock);
@@ -404,7 +412,8 @@ static int kvp_ref_seq(struct kvp_call *call, const u64 *ids, u32 nr, u32 family
 		if (ids[i] == KVP_BLOCK_NULL)
 			continue;
 		err = kvp_raw_get_locked(call, ids[i], i,
-					 i < left ? table->at[arg->first + i] : KVP_NIL);
+					 i < left ? table->at[array_index_nospec(arg->first + i,
+								table->nr)] : KVP_NIL);
 		if (err)
 			break;
 		kvp_slice_step(pool, &touched, 1);
@@ -531,7 +540,7 @@ int kvp_op_block_ref(struct kvp_call *call)
 			kvp_raw_move(client, &room);
 			kvp_raw_record(client, ids, arg->nr);
 		} else {
-			kvp_raw_free(client, &room);
+			kvp_raw_room_drop(client, refs, &room);
 		}
 	}
 	mutex_unlock(&client->raw_lock);
@@ -623,7 +632,7 @@ static void kvp_raw_end_slot_locked(struct kvp_client *client, const struct kvp_
 	/* All but one at once: there may be millions. */
 	family->blocks[index].count -= slot->count - 1;
 	kvp_block_release_locked(client->pool, family, index);
-	client->account->raw -= slot->count;
+	kvp_less_locked(client->account, KVP_RAW, slot->count);
 }
 
 /**

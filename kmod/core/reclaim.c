@@ -204,7 +204,7 @@ static void kvp_victim_blocks_locked(struct kvp_pool *pool, u32 index, u32 slot,
 			if (*part == KVP_NIL)
 				continue;
 			family->blocks[*part].node = KVP_NIL;
-			family->published--;
+			--*family->published;
 			pool->counters.reclaimed_blocks++;
 			if (!kvp_block_recycle_locked(family, *part))
 				continue;

@@ -200,17 +200,37 @@ void kvp_seq_end(struct kvp_seq *seq)
 }
 
 /**
- * kvp_seq_push_locked - one more slot at the end of a table
- * @seq: the sequence; its table has the memory
+ * kvp_seq_take_sliced - take what a sequence needs to become longer, and count its slots
+ * @call: the call
+ * @plan: what it needs
+ * @taken: gets blocks, nodes and digests
+ *
+ * Return: 0, or kvp_fail() as kvp_take_sliced(), or with -EDQUOT.
+ */
+int kvp_seq_take_sliced(struct kvp_call *call, const struct kvp_plan *plan,
+			struct kvp_taken *taken)
+{
+	int err = kvp_take_more_locked(call, KVP_SLOTS, plan->slots);
+
+	if (err)
+		return err;
+	err = kvp_take_sliced(call, &plan->need, taken);
+	if (err)
+		kvp_less_locked(call->client->account, KVP_SLOTS, plan->slots);
+	return err;
+}
+
+/**
+ * kvp_seq_push - one more slot at the end of a table
+ * @seq: the sequence; its table has the memory, and the slot is counted
  * @family: which table
  * @index: block that the slot names, or KVP_NIL
  */
-void kvp_seq_push_locked(struct kvp_seq *seq, u32 family, u32 index)
+void kvp_seq_push(struct kvp_seq *seq, u32 family, u32 index)
 {
 	struct kvp_vec *table = &seq->table[family];
 
 	table->at[table->nr++] = index;
-	seq->client->account->slots++;
 }
 
 static void kvp_seq_pop_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family)
@@ -218,7 +238,7 @@ static void kvp_seq_pop_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 f
 	struct kvp_vec *table = &seq->table[family];
 	u32 index = table->at[--table->nr];
 
-	seq->client->account->slots--;
+	kvp_less_locked(seq->client->account, KVP_SLOTS, 1);
 	if (index == KVP_NIL)
 		return;
 	/* The block may be of another node than the run's: one that its twin did not get. */
@@ -293,7 +313,7 @@ static u64 kvp_seq_drop_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u
 			continue;
 		kvp_blocks_drop_locked(seq->client, family, &table->at[keep], table->nr - keep,
 				       seq->id);
-		seq->client->account->slots -= table->nr - keep;
+		kvp_less_locked(seq->client->account, KVP_SLOTS, table->nr - keep);
 		table->nr = keep;
 	}
 	while (seq->runs.nr > first)
@@ -412,7 +432,7 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 
 	if (seq->id) {
 		kvp_ids_del_locked(&client->seqs, seq->id);
-		client->account->seqs--;
+		kvp_less_locked(client->account, KVP_SEQS, 1);
 	}
 	kvp_seq_drop_pending_locked(pool, seq);
 	if (seq->tail != KVP_NIL)
@@ -636,9 +656,12 @@ int kvp_op_seq_table(struct kvp_call *call)
 	const struct kvp_vec *table;
 	struct kvp_seq *seq;
 	u64 nr = 0;
+	int err;
+	u64 at;
 
-	if (arg->family >= pool->nr_families)
-		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, arg->family);
+	err = kvp_check_family(call, &arg->family);
+	if (err)
+		return err;
 	seq = kvp_seq_begin(call, arg->seq);
 	if (IS_ERR(seq))
 		return PTR_ERR(seq);
@@ -646,8 +669,8 @@ int kvp_op_seq_table(struct kvp_call *call)
 	table = &seq->table[arg->family];
 	/* What the sequence holds keeps its generation, so no lock. */
 	while (blocks && nr < arg->nr_blocks && arg->first < table->nr - nr) {
-		blocks[nr] = kvp_block_id(family, table->at[arg->first + nr]);
-		nr++;
+		at = array_index_nospec(arg->first + nr, table->nr);
+		blocks[nr++] = kvp_block_id(family, table->at[at]);
 	}
 	arg->nr_blocks = nr;
 	arg->total = table->nr;

@@ -49,7 +49,7 @@ u32 kvp_extras_from(const struct kvp_ids_in *in, u64 node)
  * kvp_seq_grow_sliced - lengthen the tables by what was taken for it
  * @pool: the pool
  * @seq: the sequence, with memory for it
- * @taken: blocks and nodes
+ * @taken: blocks and nodes; the slots are counted already
  * @reserved: slots to have
  * @tokens: ids to have
  *
@@ -73,7 +73,6 @@ void kvp_seq_grow_sliced(struct kvp_pool *pool, struct kvp_seq *seq, struct kvp_
 
 			kvp_taken_blocks_locked(family, taken, now, &table->at[table->nr], nr);
 			table->nr += nr;
-			seq->client->account->slots += nr;
 			kvp_slice_step(pool, &touched, nr);
 		}
 	}

@@ -6,6 +6,8 @@
  */
 #include "core.h"
 
+#define KVP_DUMP_STEPS	(1U << 18)	/* a call that has passed as many nodes ends */
+
 static bool kvp_is_admin(const struct kvp_call *call)
 {
 	return call->client->rights & KVP_RIGHT_ADMIN;
@@ -22,24 +24,46 @@ static void kvp_stats_family_locked(const struct kvp_family *family,
 	stats->total = family->nr_blocks;
 	for (i = 0; i < KVP_BLOCK_STATES; i++)
 		stats->state[i] = family->nr[i];
-	stats->published = family->published;
+	stats->published = *family->published;
 }
 
-/* Add what one account has. @families: of all families, or NULL. */
-static void kvp_stats_add_account_locked(struct kvp_pool *pool, struct kvp_stats *stats,
-					 struct kvp_family_stats *families,
-					 const struct kvp_account *account)
+/* Add what an account or user has. */
+static void kvp_stats_things(struct kvp_stats *stats, const u64 has[KVP_NR_THINGS])
+{
+	stats->seqs += has[KVP_SEQS];
+	stats->slots += has[KVP_SLOTS];
+	stats->raw += has[KVP_RAW];
+	stats->matches += has[KVP_MATCHES];
+	stats->metadata_bytes += has[KVP_METADATA];
+	stats->exports += has[KVP_EXPORTS];
+	stats->backings += has[KVP_BACKINGS];
+}
+
+/* Add what one user has. @families: of all families, or NULL. */
+static void kvp_stats_add_user_locked(struct kvp_pool *pool, struct kvp_stats *stats,
+				      struct kvp_family_stats *families,
+				      const struct kvp_user *user)
 {
 	u32 i;
 
-	stats->nr_clients += account->live;
-	stats->seqs += account->seqs;
-	stats->slots += account->slots;
-	stats->raw += account->raw;
-	stats->matches += account->matches;
-	stats->metadata_bytes += account->metadata;
+	kvp_stats_things(stats, user->has);
 	for (i = 0; families && i < pool->nr_families; i++)
-		families[i].charged += account->charged[i];
+		families[i].charged += user->charged[i];
+}
+
+static void kvp_stats_user_sliced(struct kvp_pool *pool, struct kvp_stats *stats,
+				  struct kvp_family_stats *families, const struct kvp_user *user)
+{
+	u32 touched = 0;
+	u32 i;
+
+	kvp_stats_add_user_locked(pool, stats, families, user);
+	for (i = 0; families && i < pool->nr_families; i++)
+		families[i].limit = kvp_user_limits_locked(pool, user)->blocks[i];
+	for (i = 0; i < pool->nr_accounts; i++) {
+		stats->nr_clients += pool->account[i]->live && pool->account[i]->user == user;
+		kvp_slice_step(pool, &touched, 1);
+	}
 }
 
 static void kvp_stats_client_locked(struct kvp_pool *pool, struct kvp_stats *stats,
@@ -48,10 +72,12 @@ static void kvp_stats_client_locked(struct kvp_pool *pool, struct kvp_stats *sta
 {
 	u32 i;
 
-	kvp_stats_add_account_locked(pool, stats, families, account);
+	stats->nr_clients = 1;
+	kvp_stats_things(stats, account->has);
 	for (i = 0; families && i < pool->nr_families; i++) {
 		u64 guarantee = account->limits.guarantee[i];
 
+		families[i].charged = account->charged[i];
 		families[i].guaranteed = guarantee;
 		families[i].unmet = guarantee - min(guarantee, account->charged[i]);
 		families[i].limit = account->limits.blocks[i];
@@ -98,10 +124,28 @@ static void kvp_stats_pool_sliced(struct kvp_pool *pool, struct kvp_stats *stats
 		families[i].guaranteed = pool->family[i].guaranteed;
 		families[i].unmet = pool->family[i].unmet;
 	}
-	for (i = 0; i < pool->nr_accounts; i++) {
-		kvp_stats_add_account_locked(pool, stats, families, pool->account[i]);
+	for (i = 0; i < pool->nr_users; i++) {
+		kvp_stats_add_user_locked(pool, stats, families, pool->user[i]);
 		kvp_slice_step(pool, &touched, 1);
 	}
+	for (i = 0; i < pool->nr_accounts; i++) {
+		stats->nr_clients += pool->account[i]->live;
+		kvp_slice_step(pool, &touched, 1);
+	}
+}
+
+/* The pool, oneself and one's own uid, and as ADMIN all. */
+static bool kvp_may_stat(const struct kvp_call *call)
+{
+	const struct kvp_client *client = call->client;
+	const struct kvp_stats *arg = call->arg;
+
+	if (kvp_is_admin(call))
+		return true;
+	if (arg->head.flags & KVP_STATS_OF_UID)
+		return arg->client == client->cred.uid;
+	return !arg->client || arg->client == KVP_STATS_SELF ||
+	       arg->client == client->account->client;
 }
 
 /**
@@ -115,21 +159,24 @@ int kvp_op_stats(struct kvp_call *call)
 	struct kvp_family_stats *families = call->array[0];
 	const struct kvp_account *account = call->client->account;
 	struct kvp_stats *arg = call->arg;
+	bool of_uid = arg->head.flags & KVP_STATS_OF_UID;
 	struct kvp_pool *pool = call->pool;
-	bool self = arg->client == KVP_STATS_SELF || arg->client == account->client;
+	const struct kvp_user *user = NULL;
 	u32 room = arg->nr_families;
 	u32 i;
 
 	arg->nr_families = pool->nr_families;
 	if (room && room < pool->nr_families)
 		return kvp_fail(call, -EOVERFLOW, KVP_REASON_COUNT, 0);
-	if (arg->client && !self && !kvp_is_admin(call))
+	if (!kvp_may_stat(call))
 		return kvp_fail(call, -EACCES, KVP_REASON_RIGHT_ADMIN, 0);
 
 	spin_lock(&pool->lock);
-	if (arg->client && !self)
+	if (of_uid && arg->client <= U32_MAX)
+		user = kvp_user_find_sliced(pool, arg->client);
+	else if (arg->client && arg->client != KVP_STATS_SELF)
 		account = kvp_account_find_sliced(pool, arg->client);
-	if (!account) {
+	if (!account || (of_uid && !user)) {
 		spin_unlock(&pool->lock);
 		return kvp_fail(call, -ENOENT, KVP_REASON_NO_CLIENT, 0);
 	}
@@ -142,7 +189,9 @@ int kvp_op_stats(struct kvp_call *call)
 	};
 	for (i = 0; families && i < pool->nr_families; i++)
 		kvp_stats_family_locked(&pool->family[i], &families[i]);
-	if (arg->client)
+	if (user)
+		kvp_stats_user_sliced(pool, arg, families, user);
+	else if (arg->client)
 		kvp_stats_client_locked(pool, arg, families, account);
 	else
 		kvp_stats_pool_sliced(pool, arg, families);
@@ -185,6 +234,8 @@ static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp
 /**
  * struct kvp_dump - a dump on its way
  * @touched: blocks touched in this hold of the lock; 0: it is a new one
+ * @steps: nodes passed on the way to roots: their number for all blocks is not bounded by the
+ *         blocks' number, so the call ends when there were many
  * @node: the published node dumped last in this hold of the lock, or KVP_NIL: a path that leads
  *        to it need not be followed again, and the next block is more often than not of its child
  * @space: its namespace
@@ -192,6 +243,7 @@ static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp
  */
 struct kvp_dump {
 	u32 touched;
+	u32 steps;
 	u32 node;
 	u8 space[KVP_DIGEST_LEN];
 	bool cut;
@@ -210,6 +262,7 @@ static void kvp_dump_path_sliced(struct kvp_pool *pool, u32 index, struct kvp_du
 	pool->nodes[index].refs++;
 	while (at != dump->node && pool->nodes[at].state != KVP_NODE_ROOT) {
 		kvp_slice_step(pool, &dump->touched, 1);
+		dump->steps++;
 		if (!dump->touched)
 			dump->node = KVP_NIL;
 		at = pool->nodes[at].parent;
@@ -291,15 +344,17 @@ int kvp_op_block_dump(struct kvp_call *call)
 	u64 now = ktime_get_ns();
 	u64 first, nr, i;
 	u32 touches;
+	int err;
 
-	if (arg->family >= pool->nr_families)
-		return kvp_fail(call, -EINVAL, KVP_REASON_FAMILY, arg->family);
+	err = kvp_check_family(call, &arg->family);
+	if (err)
+		return err;
 	family = &pool->family[arg->family];
 	first = min_t(u64, arg->cursor, family->nr_blocks);
 	nr = min_t(u64, arg->nr_entries, family->nr_blocks - first);
 
 	spin_lock(&pool->lock);
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr && dump.steps < KVP_DUMP_STEPS; i++) {
 		kvp_dump_block_sliced(call, family, first + i, &entries[i], now, &dump);
 		/* Why it is idle depends on all blocks of its node. */
 		touches = entries[i].state == KVP_BLOCK_IDLE ? 1 + pool->parts_per_node : 1;
@@ -308,8 +363,8 @@ int kvp_op_block_dump(struct kvp_call *call)
 			dump.node = KVP_NIL;
 	}
 	spin_unlock(&pool->lock);
-	arg->nr_entries = nr;
-	arg->cursor = first + nr;
+	arg->nr_entries = i;
+	arg->cursor = first + i;
 	arg->total = family->nr_blocks;
 	return 0;
 }
@@ -317,19 +372,43 @@ int kvp_op_block_dump(struct kvp_call *call)
 /* ---- client list ------------------------------------------------------------------------ */
 
 static void kvp_list_account_locked(struct kvp_pool *pool, const struct kvp_account *account,
-				    struct kvp_client_entry *entry)
+				    u64 now, struct kvp_client_entry *entry)
 {
 	u32 i;
 
 	memset(entry, 0, sizeof(*entry));
 	entry->client = account->client;
-	entry->uid = account->uid;
+	entry->uid = account->user->uid;
 	entry->rights = account->rights;
-	entry->seqs = account->seqs;
-	entry->slots = account->slots;
-	entry->raw = account->raw;
+	entry->seqs = account->has[KVP_SEQS];
+	entry->slots = account->has[KVP_SLOTS];
+	entry->raw = account->has[KVP_RAW];
+	entry->matches = account->has[KVP_MATCHES];
+	entry->age_ns = now - min(now, account->stamp);
+	entry->pid = account->pid;
+	memcpy(entry->command, account->command, sizeof(entry->command));
+	if (account->export) {
+		entry->maker = account->export->maker;
+		entry->imports = account->export->imports;
+		entry->flags = KVP_CLIENT_EXPORT;
+		if (account->export->revoked)
+			entry->flags |= KVP_CLIENT_REVOKED;
+	} else {
+		entry->exports = account->has[KVP_EXPORTS];
+	}
 	for (i = 0; i < pool->nr_families; i++)
 		entry->charged += account->charged[i];
+}
+
+/* Oneself, the exports one made, and as ADMIN all. */
+static bool kvp_may_list_locked(const struct kvp_call *call, const struct kvp_account *account)
+{
+	u64 self = call->client->account->client;
+
+	if (!account->live)
+		return false;
+	return kvp_is_admin(call) || account->client == self ||
+	       (account->export && account->export->maker == self);
 }
 
 /**
@@ -343,6 +422,7 @@ int kvp_op_client_list(struct kvp_call *call)
 	struct kvp_client_entry *entries = call->array[0];
 	struct kvp_client_list *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
+	u64 now = ktime_get_ns();
 	u32 room = arg->nr_entries;
 	u32 touched = 0;
 	u32 seen = 0;
@@ -352,9 +432,9 @@ int kvp_op_client_list(struct kvp_call *call)
 	for (i = 0; i < pool->nr_accounts; i++) {
 		const struct kvp_account *account = pool->account[i];
 
-		if (account->live && (i == call->client->slot || kvp_is_admin(call))) {
+		if (kvp_may_list_locked(call, account)) {
 			if (seen < room)
-				kvp_list_account_locked(pool, account, &entries[seen]);
+				kvp_list_account_locked(pool, account, now, &entries[seen]);
 			seen++;
 		}
 		kvp_slice_step(pool, &touched, 1);

@@ -13,14 +13,23 @@
  * Lengths and positions are in tokens, sizes in bytes.
  *
  * "Errors: as KVP_OP_X" means those that <linux/kvpool.h> states for that
- * operation. Every function on a pool can also give -EIO/DESTROYED and -EPERM
- * (the pool was opened before a fork(), see below). A pool or batch argument must
+ * operation. Every function on a pool can also give -EIO/DESTROYED, -EPERM
+ * (the pool was opened before a fork(), see below) and, through the device,
+ * -EOWNERDEAD/CLIENT_DEAD (somebody unmapped this process's client from under it). A pool or
+ * batch argument must
  * not be NULL; other arguments that must not be NULL and are give -EINVAL/POINTER,
  * arrays of the contract that are NULL with a count above 0 -EFAULT/POINTER.
  *
  * Memory: once a pool is open, the functions on sequences, prefixes, rows, raw
  * blocks and batches allocate nothing in this library, except as they say; what
  * the core needs for a sequence or a match it takes and frees itself.
+ *
+ * Doors: a pool lives behind one of two doors, and is the same behind each: the device
+ * /dev/kvpool, through which processes share it, or the core inside this process, whose
+ * pools end with it. A name says which one: dev:NAME, inproc:NAME. A plain NAME takes the
+ * device, and fails where there is none; nothing falls back silently. Environment, for programs
+ * that are not set-user-id: KVPOOL_DOOR=inproc makes plain names mean inproc:NAME (dev: the
+ * default), KVPOOL_DEVICE=PATH names another device than /dev/kvpool.
  *
  * Ownership: what a function takes is read during the call only and stays the
  * caller's; what it gives is written to memory of the caller, unless it says
@@ -33,9 +42,11 @@
  * sequence. kvp_pool_close() and kvp_seq_free() must be the last call on their
  * object. Functions that need no pool may be called by any thread at any time.
  *
- * fork(2): a pool inside the process belongs to the process that opened it. In
- * a child every call on it gives -EPERM, its bytes are not mapped, and
- * kvp_pool_close() frees the handle only; the child can open pools of its own.
+ * fork(2): an open pool belongs to the process that opened it. In a child
+ * every call on it gives -EPERM, its bytes and pages are not mapped, and
+ * kvp_pool_close() frees the handle only (and the child's copy of a descriptor of the device);
+ * the child can open pools of its own. Through the device a client ends with its process,
+ * also where a child, or somebody who got its descriptor, has that still open.
  */
 #ifndef KVPOOL_H
 #define KVPOOL_H
@@ -84,7 +95,8 @@ const struct kvp_error *kvp_error(void);
 /*
  * One line for an errno (negative or positive) and a reason: what was wrong and what was
  * expected. The reason's text if it is a known one other than KVP_REASON_NONE, else the
- * errno's. Static text, never NULL.
+ * errno's. Static text, never NULL. Those of limits speak of the client's; where it was the
+ * limit of its uid (KVP_WHERE_UID in where), kvp_error()->text says so.
  */
 const char *kvp_strerror(int err, uint32_t reason);
 
@@ -160,6 +172,30 @@ struct kvp_input {
 int kvp_extra_digest(const struct kvp_input *inputs, size_t nr,
 		     uint8_t digest[KVP_DIGEST_LEN]);
 
+/* ---- doors ------------------------------------------------------------------ */
+
+/**
+ * enum kvp_door_kind - a way to pools
+ * @KVP_DOOR_DEFAULT: the one that plain names take: the device, or what KVPOOL_DOOR says
+ * @KVP_DOOR_INPROC: the core inside this process
+ * @KVP_DOOR_DEVICE: the character device
+ */
+enum kvp_door_kind {
+	KVP_DOOR_DEFAULT = 0,
+	KVP_DOOR_INPROC = 1,
+	KVP_DOOR_DEVICE = 2,
+};
+
+/* The scheme of names: "inproc", "dev"; "unknown" for others. Static text. */
+const char *kvp_door_name(enum kvp_door_kind door);
+
+/*
+ * Whether there is such a door, and what it can do by KVP_FEATURE_* bits; needs no pool. Errors:
+ * -EOPNOTSUPP/DOOR (there is no device), -EACCES/DOOR and others of open(2) (it cannot be
+ * opened), -EINVAL (POINTER; DOOR: no such door, or a KVPOOL_DOOR that names none), -ENOMEM.
+ */
+int kvp_door_abi(enum kvp_door_kind door, struct kvp_abi *abi);
+
 /* ---- pools ------------------------------------------------------------------ */
 
 struct kvp_pool;			/* one client of one pool */
@@ -191,7 +227,8 @@ struct kvp_family_config {
  * @nr_families: 1..KVP_MAX_FAMILIES
  * @index_tokens: tokens of an index node, 0: least common multiple of the families' block tokens
  * @mode: permission bits, 0: 0600
- * @flags: KVP_POOL_*
+ * @flags: KVP_POOL_*; with KVP_POOL_STAGED nobody else can open the pool until kvp_pool_ready(),
+ *         and closing it before that ends it
  * @policy: KVP_RECLAIM_*
  * @nodes: index nodes, 0: as many as the blocks can need
  * @extras: extra and namespace digests that can be kept, 0: a default
@@ -210,40 +247,56 @@ struct kvp_pool_config {
 /*
  * Open a pool by name. @uri:
  *
- *   inproc:NAME              a pool inside this process that exists already
- *   inproc:NAME?KEY=VALUE&…  the same, made if it does not exist and the keys describe its
- *                            families; of the only family: blocks, block_tokens (default 16),
- *                            row_bytes (64), dtype (not said); of several:
- *                            family=NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES[,WINDOW][,DTYPE]
- *                            once for each (KIND dense, window, state; WINDOW with window
- *                            only; NAME may be empty; DTYPE as kvp_dtype_name()); index_tokens;
- *                            rights=use,publish,admin (to take fewer than allowed)
- *   dev:NAME                 a pool of /dev/kvpool: -EOPNOTSUPP for now
+ *   dev:NAME              a pool of the device that exists already
+ *   inproc:NAME           a pool inside this process that exists already
+ *   NAME                  as "Doors" above says: of the device, unless KVPOOL_DOOR=inproc
+ *   ...NAME?KEY=VALUE&…   the same, made if it does not exist and the keys describe its
+ *                         families; of the only family: blocks, block_tokens (default 16),
+ *                         row_bytes (64), dtype (not said); of several:
+ *                         family=NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES[,WINDOW][,DTYPE]
+ *                         once for each (KIND dense, window, state; WINDOW with window
+ *                         only; NAME may be empty; DTYPE as kvp_dtype_name()); of the pool:
+ *                         index_tokens, mode=OCTAL, persistent=yes|no; of the client:
+ *                         rights=use,publish,admin (to take fewer than allowed)
  *
- * Numbers are decimal and above zero. On success *@pool is the caller's, to be closed with
+ * Several threads and processes may open, and make, the same pool at once: it is made once, and
+ * the others wait until its bytes are there, up to 10 s.
+ *
+ * Other numbers are decimal and above zero. On success *@pool is the caller's, to be closed with
  * kvp_pool_close(). A second open of a pool is a client of its own that sees the same bytes
- * (at another address). Without the right "use" no bytes are mapped. An existing pool
- * whose description differs from the one asked for: -EINVAL (a dtype that is not said, and an empty
- * NAME, differ from none).
+ * (at another address). Without the right "use" no bytes are mapped, and of a pool that has no
+ * backing, since it was made through the contract alone, there are none: rows then give
+ * -EOPNOTSUPP/NO_BACKING, and so does an append or fork that has to copy, which then waits for
+ * kvp_seq_copied(). An existing pool whose description differs from the one asked for: -EINVAL
+ * (what is not said, and an empty NAME, differ from none).
  * Errors: -EINVAL (malformed; kvp_error() names the key, and where is its offset in @uri),
- * -ENOENT/NO_POOL, -EACCES (a right in rights= is not allowed), -EOPNOTSUPP/DOOR, those of
+ * -ENOENT/NO_POOL, -EACCES (a right in rights= is not allowed), -EEXIST/NAME (there is such a pool,
+ * and it is not for these credentials), -EBUSY/STAGED (its maker took more than 10 s), -EKEYREJECTED
+ * /SEAL (a backing that is not what its maker says), those of kvp_door_abi() and
  * kvp_pool_create(), and as KVP_OP_POOL_ATTACH.
  */
 int kvp_pool_open(const char *uri, struct kvp_pool **pool);
 
 /*
- * Make a pool inside this process and open it, with all rights; -EEXIST if the name is taken. Its
- * bytes are sparse: memory is taken when a row is first written (or read). On success *@pool is
+ * Make a pool and open it, with all rights; -EEXIST if the name is taken. @name: NAME, dev:NAME or
+ * inproc:NAME, as kvp_pool_open(). Its bytes are sparse: memory is taken when a row is first written (or read). On success *@pool is
  * the caller's, to be closed with kvp_pool_close(). Errors: as KVP_OP_POOL_CREATE; -EINVAL (NAME,
  * FAMILY, COUNT), -EOVERFLOW (more bytes than a file can have, or more families than a pool),
- * -ENOMEM (no memory, or no addresses to map the bytes), -EMFILE.
+ * -ENOMEM (no memory, or no addresses to map the bytes), -EMFILE; those of kvp_door_abi().
  */
 int kvp_pool_create(const char *name, const struct kvp_pool_config *config,
 		    struct kvp_pool **pool);
 
 /*
+ * Let others open a pool that was made with KVP_POOL_STAGED, to add backings first, say; nothing
+ * happens to one that is ready. Needs ADMIN. Errors: as KVP_OP_POOL_READY.
+ */
+int kvp_pool_ready(struct kvp_pool *pool);
+
+/*
  * Leave the pool: its sequences, matches and raw references end, and so do addresses of
- * kvp_block_data(). No other call on @pool may run or follow. NULL is allowed.
+ * kvp_block_data(). No other call on @pool may run or follow. NULL is allowed. Through the device
+ * what it held may come back a moment after this returns.
  */
 void kvp_pool_close(struct kvp_pool *pool);
 
@@ -254,18 +307,19 @@ void kvp_pool_close(struct kvp_pool *pool);
 int kvp_pool_destroy(struct kvp_pool *pool, uint32_t flags);
 
 /*
- * The same by name, for a pool of this process that one has not opened: one that was made with
- * KVP_POOL_PERSISTENT and outlived its clients. Errors: as KVP_OP_POOL_DESTROY; -EINVAL/NAME
- * (longer than KVP_NAME_LEN - 1), -ENOMEM.
+ * The same by name (NAME, dev:NAME, inproc:NAME), for a pool that one has not opened: one that was
+ * made with KVP_POOL_PERSISTENT and outlived its clients. Errors: as KVP_OP_POOL_DESTROY; -EINVAL
+ * (NAME: longer than KVP_NAME_LEN - 1; VALUE: another scheme), those of kvp_door_abi().
  */
 int kvp_pool_destroy_name(const char *name, uint32_t flags);
 
 /*
- * The pools of this process that the caller may use. *@nr: in: room in @pools (which may be NULL
+ * The pools behind @door that the caller may use. *@nr: in: room in @pools (which may be NULL
  * with 0), out: entries written; *@total (may be NULL): pools that there are. Errors: as
- * KVP_OP_POOL_LIST; -ENOMEM.
+ * KVP_OP_POOL_LIST; those of kvp_door_abi().
  */
-int kvp_pool_list(struct kvp_pool_entry *pools, uint32_t *nr, uint32_t *total);
+int kvp_pool_list(enum kvp_door_kind door, struct kvp_pool_entry *pools, uint32_t *nr,
+		  uint32_t *total);
 
 /*
  * Any operation of the contract on the pool's client: @arg is the operation's struct of @size
@@ -298,7 +352,26 @@ int kvp_pool_get_info(struct kvp_pool *pool, struct kvp_pool_info *info);
 int kvp_pool_describe(struct kvp_pool *pool, struct kvp_pool_config *config,
 		      struct kvp_family_config *families, size_t nr);
 
-/* The pool's name; lives as long as @pool. */
+/* The door that the pool is behind, never KVP_DOOR_DEFAULT. */
+enum kvp_door_kind kvp_pool_door(const struct kvp_pool *pool);
+
+/*
+ * A descriptor to poll(2), for pools of the device: readable while events wait that this client
+ * has not read, hung up when the pool was destroyed. It stays the pool's: not to be closed, read,
+ * or used after kvp_pool_close(). Any thread may poll it. Returns the descriptor, or
+ * -EOPNOTSUPP/DOOR (in process).
+ */
+int kvp_pool_fd(struct kvp_pool *pool);
+
+/*
+ * The pool's counters as a page that changes while it is read: hints for schedulers that look
+ * often, at no cost of a call; kvp_pool_stats() has what belongs together. Read-only, the pool's,
+ * until kvp_pool_close(); mapped at the first call. Any thread may read it. Errors:
+ * -EOPNOTSUPP/DOOR (in process), -EACCES/RIGHT_USE, -EINVAL/POINTER, -ENOMEM.
+ */
+int kvp_pool_counters(struct kvp_pool *pool, const struct kvp_counters_page **page);
+
+/* The pool's name, without a scheme; lives as long as @pool. */
 const char *kvp_pool_name(const struct kvp_pool *pool);
 /* Tokens of an index node: what is published and matched is a multiple of it. */
 uint32_t kvp_pool_index_tokens(const struct kvp_pool *pool);
@@ -320,15 +393,18 @@ int kvp_pool_find_family(const struct kvp_pool *pool, const char *name, uint32_t
 uint32_t kvp_pool_max_copies(const struct kvp_pool *pool);
 
 /*
- * The memory files that hold the bytes, for engines that map or register them on their own.
- * Backing i is that of family i; those that kvp_backing_add() adds (needs ADMIN) follow, and the
- * pool hands them to whoever opens it. @fd stays the caller's; @length bytes is the file's
- * size; @label is the caller's to choose; *@index (may be NULL) is its number. get
+ * The files that hold the bytes, for engines that map or register them on their own. Backing i
+ * is the memory file of family i; those that kvp_backing_add() adds (a sealed memory file; needs
+ * ADMIN) or kvp_backing_add_kind() (any KVP_BACKING_* @kind) follow, and the pool keeps them open
+ * and hands them to whoever opens it. @fd stays the caller's; @length is in bytes, of a memory file
+ * its size; @label is the caller's to choose; *@index (may be NULL) is its number. get
  * gives in @backing a new descriptor, close-on-exec, which is the caller's to close. Errors: as
  * KVP_OP_BACKING_ADD and _GET.
  */
 int kvp_backing_add(struct kvp_pool *pool, int fd, uint64_t length, uint64_t label,
 		    uint32_t *index);
+int kvp_backing_add_kind(struct kvp_pool *pool, uint32_t kind, int fd, uint64_t length,
+			 uint64_t label, uint32_t *index);
 int kvp_backing_get(struct kvp_pool *pool, uint32_t index, struct kvp_backing *backing);
 
 /* ---- watching and steering a pool --------------------------------------------- */
@@ -340,6 +416,13 @@ int kvp_backing_get(struct kvp_pool *pool, uint32_t index, struct kvp_backing *b
  */
 int kvp_pool_stats(struct kvp_pool *pool, uint64_t client, struct kvp_stats *stats,
 		   struct kvp_family_stats *families, uint32_t nr_families);
+
+/*
+ * The same of a uid: what its clients have together, the dead among them (needs ADMIN for
+ * another's). Errors: as KVP_OP_STATS.
+ */
+int kvp_pool_uid_stats(struct kvp_pool *pool, uint32_t uid, struct kvp_stats *stats,
+		       struct kvp_family_stats *families, uint32_t nr_families);
 
 /*
  * Recount everything (needs ADMIN). *@total gets the number of findings (0: sound), of which at
@@ -363,9 +446,10 @@ int kvp_pool_clients(struct kvp_pool *pool, struct kvp_client_entry *clients, ui
 		     uint32_t *total);
 
 /*
- * Limits and guarantees of a client (needs ADMIN): those members of @limit that @limit->mask
- * (KVP_LIMIT_*) names; @limit->head is not looked at. Client 0: those who open the pool from
- * now on. Errors: as KVP_OP_LIMIT.
+ * Limits and guarantees of a client, or of a uid with KVP_LIMIT_OF_UID in @limit->head.flags (needs
+ * ADMIN): those members of @limit that @limit->mask (KVP_LIMIT_*) names; of the head only the
+ * flags are looked at. Client 0: those who open the pool from now on; uid KVP_UID_ANY: each that
+ * has none of its own. Errors: as KVP_OP_LIMIT.
  */
 int kvp_pool_limit(struct kvp_pool *pool, const struct kvp_limit *limit);
 
@@ -570,6 +654,30 @@ int kvp_seq_fork_plan(struct kvp_pool *pool, kvp_seq_t seq, uint64_t tokens, kvp
 		      struct kvp_copy *copies, uint32_t *nr);
 /* The copies are made; nothing happens if none were asked for. Errors: as KVP_OP_SEQ_COPIED. */
 int kvp_seq_copied(struct kvp_pool *pool, kvp_seq_t seq);
+
+/*
+ * The computed tokens of a sequence as a file, to be passed to another process over a Unix socket
+ * (SCM_RIGHTS), which imports it into a client of the same pool; rows included, by reference.
+ * *@fd, close-on-exec, is the caller's to close: what was exported stays held until its last copy
+ * is closed or it is revoked, also if the sequence ends or this process dies. *@id (may be NULL) is
+ * its id for kvp_export_revoke() and in kvp_pool_clients(). Slots that are reserved behind the
+ * computed tokens in their node are in the way (-EINVAL/LENGTH): kvp_seq_truncate() to the computed
+ * tokens first. Pools of the device only. Errors: as KVP_OP_SEQ_EXPORT.
+ */
+int kvp_seq_export(struct kvp_pool *pool, kvp_seq_t seq, int *fd, uint64_t *id);
+
+/*
+ * A sequence of its own from such a file, any number of times; *@tokens (may be NULL) tokens, all
+ * computed. @fd stays the caller's. *@seq is the caller's, as of kvp_seq_create(). Errors: as
+ * KVP_OP_SEQ_IMPORT.
+ */
+int kvp_seq_import(struct kvp_pool *pool, int fd, kvp_seq_t *seq, uint64_t *tokens);
+
+/*
+ * End an export, whoever has its file (its maker, or ADMIN): imports give -ESTALE/REVOKED from now
+ * on, what was imported stays. Errors: as KVP_OP_EXPORT_REVOKE.
+ */
+int kvp_export_revoke(struct kvp_pool *pool, uint64_t id);
 
 /* ---- prefixes ----------------------------------------------------------------- */
 

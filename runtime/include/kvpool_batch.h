@@ -4,7 +4,9 @@
  *
  * Several calls in one, as a scheduler makes them in each step. A buffer is made once; then, each
  * time: add entries, run, read the results. The first entry that is added after a run begins
- * the next batch. Nothing is allocated between kvp_batch_new() and kvp_batch_free().
+ * the next batch. Nothing is allocated between kvp_batch_new() and kvp_batch_free(), but that a
+ * thread's first batch on a pool of the device makes it an io_uring, which ends with the thread;
+ * where io_uring is forbidden batches are ioctls.
  *
  * Entries are executed in the order in which they were added; together they are not atomic, and
  * other clients' calls may come between. An entry names the object that entry k of the same

@@ -8,13 +8,13 @@ told 'fsck views'
 has out 'ok  sum      family 0 "kv": free 29 + reserved 0 + held 5 + idle 6 + held-back 0 + retired 0 = 40 blocks'
 has out 'ok  state    family 0 "kv": each of these, and 8 published, is what its blocks say'
 has out 'ok  count    94 blocks: each count is what 22 slots in tables and 2 raw references add up to'
-for kind in list node tree content charge seq extra; do
+for kind in list node tree content charge seq extra user; do
 	has out "ok  $kind "
 done
 has out 'clean: 94 blocks and '
 told 'fsck views --json'
 query '[.pool, .ok, .total_findings, .checked_blocks]' '["views",true,0,94]'
-query '.wrong | [keys[]] | length' 10
+query '.wrong | [keys[]] | length' 11
 query '[.wrong[]] | add' 0
 query '.recounted | [.seqs, .slots, .raw, .matches, .nodes_published, .digests_used]' \
 	'[2,22,2,1,8,3]'

@@ -58,11 +58,15 @@ keys() {
 }
 
 pool='inproc:x?blocks=3'
-for verb in stat blocks map fsck create; do
+for verb in stat blocks map fsck create exports limit; do
 	keys "$verb" "$kvctl" "$verb" "$pool" --json
 done
 printf 'pool create p blocks=3\nlist --json\n' >"$tmp/lines"
 keys list "$kvctl" shell "$tmp/lines"
 printf 'pool create p blocks=3\nclients p --json\n' >"$tmp/lines"
 keys clients "$kvctl" shell "$tmp/lines"
+keys top "$kvctl" top "$pool" --json -n 1
+keys limit "$kvctl" limit "$pool" --any-uid --seqs 3 --blocks 2 --json
+printf 'create p --blocks 3\ndestroy p --json\n' >"$tmp/lines"
+keys destroy "$kvctl" shell "$tmp/lines"
 keys replay "$kvctl" replay "$small_trace" --blocks 40 --json

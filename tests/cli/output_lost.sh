@@ -16,13 +16,15 @@ lost() {
 	[ "$(grep -c 'no output: ' "$tmp/err")" -eq 1 ] || fail "not said once: $*"
 }
 
-for verb in create stat blocks map clients fsck; do
+for verb in create stat blocks map clients exports limit fsck; do
 	lost "$verb" 'x?blocks=3'
 	lost "$verb" 'x?blocks=3' --json
 	lost "$verb" --help
 done
 lost --help
 lost --version
+lost top -b -n 1
+lost top --json -n 1
 lost list
 lost list --json
 lost demo

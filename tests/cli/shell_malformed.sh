@@ -16,7 +16,7 @@ refused() {
 }
 
 refused 'sequence create B' "unknown command 'sequence'; expected one that \`help' lists"
-refused 'seq make B' "unknown command 'seq'; expected seq create, seq append, seq set-tokens, seq advance, seq fork, seq truncate, seq free, seq lengths, seq table, seq compute"
+refused 'seq make B' "unknown command 'seq'; expected seq create, seq append, seq set-tokens, seq advance, seq fork, seq truncate, seq free, seq lengths, seq table, seq compute, seq export, seq import"
 refused 'shell t.kv' "unknown command 'shell'; expected one that \`help' lists"
 refused 'seq create' 'seq create: too few words; expected seq create NAME [TOKEN...] [reserve=N] [match_limit=N] [space=IDENTITY] [extra=NODE:NAME]... [--no-match] [--match-only]'
 refused 'seq free A B' 'seq free: too many words; expected seq free NAME'

@@ -21,6 +21,8 @@
 #define FUZZ_STEPS	256		/* calls of one input at most */
 #define FUZZ_AUDIT	32
 #define FUZZ_IDS	64		/* remembered of each kind, power of two */
+#define FUZZ_EXPORTS	4		/* open at a time */
+#define FUZZ_FIRST_FD	10
 #define FUZZ_ARENA	(256 << 10)
 #define FUZZ_MAX_NR	48		/* elements of an honest array */
 
@@ -99,7 +101,7 @@ static int fuzz_write(u64 addr, const void *src, size_t len)
 	return 0;
 }
 
-static void *fuzz_array_out(u64 addr, size_t len)
+static void *fuzz_array_out(u64 addr, size_t len, void *room)
 {
 	void *mem;
 
@@ -109,16 +111,16 @@ static void *fuzz_array_out(u64 addr, size_t len)
 	return mem ? mem : ERR_PTR(-ENOMEM);
 }
 
-static void *fuzz_array_in(u64 addr, size_t len)
+static void *fuzz_array_in(u64 addr, size_t len, void *room)
 {
-	void *mem = fuzz_array_out(addr, len);
+	void *mem = fuzz_array_out(addr, len, room);
 
 	if (!IS_ERR(mem))
 		memcpy(mem, (void *)(uintptr_t)addr, len);
 	return mem;
 }
 
-static int fuzz_array_put(void *mem, u64 addr, size_t len, bool out)
+static int fuzz_array_put(void *mem, void *room, u64 addr, size_t len, bool out)
 {
 	/* What cannot be brought is put again, without @out. */
 	if (out && fuzz_write_fails())
@@ -139,6 +141,44 @@ static s32 fuzz_backing_give(void *object)
 	return 1;
 }
 
+/* Files of exports; a descriptor is a place here. */
+static struct kvp_export *fuzz_export[FUZZ_EXPORTS];
+
+static s32 fuzz_export_give(struct kvp_export *export)
+{
+	s32 i;
+
+	for (i = 0; i < FUZZ_EXPORTS; i++) {
+		if (fuzz_export[i])
+			continue;
+		fuzz_export[i] = export;
+		return FUZZ_FIRST_FD + i;
+	}
+	return -EMFILE;
+}
+
+static void fuzz_export_close(s32 fd)
+{
+	struct kvp_export *export = fuzz_export[fd - FUZZ_FIRST_FD];
+
+	fuzz_export[fd - FUZZ_FIRST_FD] = NULL;
+	if (export)
+		kvp_export_put(export);
+}
+
+static struct kvp_export *fuzz_export_take(s32 fd)
+{
+	struct kvp_export *export;
+
+	if (fd < FUZZ_FIRST_FD || fd >= FUZZ_FIRST_FD + FUZZ_EXPORTS)
+		return ERR_PTR(-EINVAL);
+	export = fuzz_export[fd - FUZZ_FIRST_FD];
+	if (!export)
+		return ERR_PTR(-EBADF);
+	kvp_export_get(export);
+	return export;
+}
+
 static const struct kvp_door fuzz_door = {
 	.read = fuzz_read,
 	.write = fuzz_write,
@@ -149,6 +189,9 @@ static const struct kvp_door fuzz_door = {
 	.backing_take = fuzz_backing_take,
 	.backing_give = fuzz_backing_give,
 	.backing_drop = free,
+	.export_give = fuzz_export_give,
+	.fd_undo = fuzz_export_close,
+	.export_take = fuzz_export_take,
 };
 
 /* ---- what the run knows ---- */
@@ -202,6 +245,8 @@ enum fuzz_kind {
 	FUZZ_BLOCK,
 	FUZZ_WHO,		/* a client */
 	FUZZ_LIMIT,
+	FUZZ_MASK,		/* which limits */
+	FUZZ_FD,
 	FUZZ_BITS,
 };
 
@@ -227,7 +272,7 @@ static const struct fuzz_field fuzz_fields[] = {
 	FUZZ(POOL_ATTACH, kvp_pool_attach, wanted, BITS),
 	FUZZ(POOL_DESTROY, kvp_pool_destroy, name, NAME),
 	FUZZ(LIMIT, kvp_limit, client, WHO),
-	FUZZ(LIMIT, kvp_limit, mask, BITS),
+	FUZZ(LIMIT, kvp_limit, mask, MASK),
 	FUZZ(LIMIT, kvp_limit, family, FAMILY),
 	FUZZ(LIMIT, kvp_limit, blocks, LIMIT),
 	FUZZ(LIMIT, kvp_limit, guarantee, SMALL),
@@ -236,6 +281,8 @@ static const struct fuzz_field fuzz_fields[] = {
 	FUZZ(LIMIT, kvp_limit, raw, LIMIT),
 	FUZZ(LIMIT, kvp_limit, matches, LIMIT),
 	FUZZ(LIMIT, kvp_limit, metadata_bytes, LIMIT),
+	FUZZ(LIMIT, kvp_limit, exports, LIMIT),
+	FUZZ(LIMIT, kvp_limit, backings, LIMIT),
 	FUZZ(BACKING_ADD, kvp_backing, fd, BITS),
 	FUZZ(BACKING_ADD, kvp_backing, kind, BITS),
 	FUZZ(BACKING_ADD, kvp_backing, length, SMALL),
@@ -255,6 +302,8 @@ static const struct fuzz_field fuzz_fields[] = {
 	FUZZ(SEQ_TRUNCATE, kvp_seq_truncate, tokens, SMALL),
 	FUZZ(SEQ_TABLE, kvp_seq_table, family, FAMILY),
 	FUZZ(SEQ_TABLE, kvp_seq_table, first, BITS),
+	FUZZ(SEQ_IMPORT, kvp_seq_import, fd, FD),
+	FUZZ(EXPORT_REVOKE, kvp_export_revoke, export_id, SMALL),
 	FUZZ(PREFIX_MATCH, kvp_prefix_match, space, SPACE),
 	FUZZ(PREFIX_MATCH, kvp_prefix_match, family, FAMILY),
 	FUZZ(PREFIX_PUBLISH, kvp_prefix_publish, limit, BITS),
@@ -265,6 +314,7 @@ static const struct fuzz_field fuzz_fields[] = {
 	FUZZ(STATS, kvp_stats, client, WHO),
 	FUZZ(BLOCK_DUMP, kvp_block_dump, family, FAMILY),
 	FUZZ(BLOCK_DUMP, kvp_block_dump, cursor, SMALL),
+	FUZZ(EVENTS, kvp_events, cursor, SMALL),
 };
 
 static void fuzz_digest(u8 *digest, u8 number)
@@ -289,6 +339,10 @@ static u64 fuzz_value(enum fuzz_kind kind)
 		return pick & 1 ? KVP_STATS_SELF : (pick >> 1) % 8;
 	case FUZZ_LIMIT:
 		return pick & 7 ? KVP_UNLIMITED : pick >> 3;
+	case FUZZ_MASK:
+		return pick & 1 ? 0x1c0 : (pick >> 1) & 0x3f;
+	case FUZZ_FD:
+		return FUZZ_FIRST_FD + pick % (FUZZ_EXPORTS + 1);
 	case FUZZ_BITS:
 		return pick & 1 ? 0 : (pick >> 1) & 0x3f;
 	default:
@@ -438,6 +492,21 @@ static const u8 fuzz_ops[] = {
 	KVP_OP_BACKING_ADD, KVP_OP_BACKING_GET, KVP_OP_BATCH,
 };
 
+/* Behind the others, so that what is kept of inputs means what it meant. */
+static const u8 fuzz_later_ops[] = {
+	KVP_OP_SEQ_EXPORT, KVP_OP_SEQ_IMPORT, KVP_OP_EXPORT_REVOKE, KVP_OP_EVENTS,
+	KVP_OP_SEQ_EXPORT, KVP_OP_SEQ_IMPORT, KVP_OP_POOL_READY,
+};
+
+#define FUZZ_LATER	240
+
+static u32 fuzz_op(u8 pick)
+{
+	if (pick < FUZZ_LATER)
+		return fuzz_ops[pick % ARRAY_SIZE(fuzz_ops)];
+	return fuzz_later_ops[pick % ARRAY_SIZE(fuzz_later_ops)];
+}
+
 static void fuzz_set_size(struct fuzz_call *call, u32 size)
 {
 	struct kvp_head *head = (void *)call->arg;
@@ -576,7 +645,7 @@ static void fuzz_build_batch(struct fuzz_call *batch)
 
 	entries = fuzz_room(nr * sizeof(*entries));
 	for (i = 0; i < nr; i++) {
-		fuzz_build(&call, fuzz_ops[fuzz_byte() % ARRAY_SIZE(fuzz_ops)], i);
+		fuzz_build(&call, fuzz_op(fuzz_byte()), i);
 		entries[i].op = call.nr;
 		entries[i].len = call.len;
 		entries[i].arg = (u64)(uintptr_t)call.arg;
@@ -643,6 +712,7 @@ static bool fuzz_known(int err)
 	static const int known[] = {
 		EINVAL, E2BIG, EFAULT, EOVERFLOW, ENOTTY, EOPNOTSUPP, ENOENT, ESTALE, EBUSY,
 		EEXIST, EPERM, EACCES, EDQUOT, ENOSPC, EFBIG, ENOMEM, EKEYREJECTED, EIO,
+		EBADF, EMFILE,
 	};
 	size_t i;
 
@@ -665,9 +735,13 @@ static void fuzz_one(void)
 	u32 reason;
 	int err;
 
+	if (pick >= FUZZ_LATER - 4 && pick < FUZZ_LATER) {
+		fuzz_export_close(FUZZ_FIRST_FD + fuzz_byte() % FUZZ_EXPORTS);
+		return;
+	}
 	client = fuzz_pick_client();
 	fuzz_used = 0;
-	fuzz_build(&call, pick < 224 ? fuzz_ops[pick % ARRAY_SIZE(fuzz_ops)] : fuzz_byte(), 0);
+	fuzz_build(&call, pick < 224 || pick >= FUZZ_LATER ? fuzz_op(pick) : fuzz_byte(), 0);
 	if (call.nr == KVP_OP_BATCH)
 		fuzz_build_batch(&call);
 	if (fuzz_too_large(&call) || !fuzz_counters(&stats[0], families[0]))
@@ -692,7 +766,8 @@ static void fuzz_one(void)
 	 */
 	if (faulted)
 		return;
-	if (!reason && call.op && head->size >= sizeof(*head))
+	/* Descriptors have their own errnos, which say all. */
+	if (!reason && call.op && head->size >= sizeof(*head) && err != -EBADF && err != -EMFILE)
 		fuzz_bug("no reason", &call, err, reason);
 	if (!fuzz_counters(&stats[1], families[1]))
 		return;
@@ -845,7 +920,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	for (i = 1; i < FUZZ_CLIENTS; i++)
 		kvp_client_close(fuzz_client[i]);
 	fuzz_audit();
+	/* One file outlives all clients. */
+	for (i = 1; i < FUZZ_EXPORTS; i++)
+		fuzz_export_close(FUZZ_FIRST_FD + i);
+	fuzz_audit();
 	kvp_client_close(fuzz_client[0]);
+	fuzz_export_close(FUZZ_FIRST_FD);
 	kvp_host_exit(&fuzz_host);
 	return 0;
 }

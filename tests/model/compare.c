@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "exportdoor.h"
 #include "property.h"
 
 void property_trace(const char *fmt, ...)
@@ -70,16 +71,16 @@ static int property_write(u64 addr, const void *src, size_t len)
 	return kvp_inproc_door.write(addr, src, len);
 }
 
-static int property_array_put(void *mem, u64 addr, size_t len, bool out)
+static int property_array_put(void *mem, void *room, u64 addr, size_t len, bool out)
 {
-	int err = kvp_inproc_door.array_put(mem, addr, len, out);
+	int err = kvp_inproc_door.array_put(mem, room, addr, len, out);
 
 	return out && property_write_fails() ? -EFAULT : err;
 }
 
 void property_door(struct run *r)
 {
-	r->door = kvp_inproc_door;
+	r->door = *kvpt_export_door(&kvp_inproc_door);
 	r->door.write = property_write;
 	r->door.array_put = property_array_put;
 	r->env.door = &r->door;
@@ -390,7 +391,8 @@ static void property_check_counters(struct run *r)
 	if (kvpt_do(r->watcher, KVP_OP_STATS, &s))
 		model_bug("stats: reason %u", s.head.reason);
 	expected.nr_clients = 1;
-	for (i = 0; i < MODEL_CLIENTS; i++) {
+	for (i = 0; i < MODEL_HOLDERS; i++) {
+		expected.exports += i >= MODEL_CLIENTS && m->client[i].core;
 		expected.nr_clients += !!m->client[i].core;
 		expected.seqs += model_seqs(m, i);
 		expected.slots += model_slots(m, i);
@@ -408,6 +410,7 @@ static void property_check_counters(struct run *r)
 	EQUAL(slots);
 	EQUAL(raw);
 	EQUAL(matches);
+	EQUAL(exports);
 	EQUAL(nodes_used);
 	EQUAL(nodes_published);
 	EQUAL(namespaces);
@@ -444,7 +447,7 @@ static void property_check_families(struct run *r)
 		for (i = 0; i < m->nr_blocks; i++)
 			published += m->block[i].live && m->block[i].family == f &&
 				     m->block[i].node != NONE;
-		for (i = 0; i < MODEL_CLIENTS; i++)
+		for (i = 0; i < MODEL_HOLDERS; i++)
 			guaranteed += m->client[i].core ? m->client[i].limits.guarantee[f] : 0;
 		property_equal("total", s[f].total, m->family[f].blocks);
 		property_equal("free", s[f].state[KVP_BLOCK_FREE], free);
@@ -454,7 +457,7 @@ static void property_check_families(struct run *r)
 		property_equal("published", s[f].published, published);
 		property_equal("charged", s[f].charged, m->family[f].blocks - free - idle);
 		property_equal("guaranteed", s[f].guaranteed, guaranteed);
-		property_equal("unmet", s[f].unmet, model_others_unmet(m, MODEL_CLIENTS, f));
+		property_equal("unmet", s[f].unmet, model_others_unmet(m, MODEL_HOLDERS, f));
 	}
 }
 
@@ -475,6 +478,7 @@ static void property_check_client(struct run *r, u32 client)
 	property_equal("the client's slots", stats.slots, model_slots(m, client));
 	property_equal("the client's raw", stats.raw, model_raw(m, client));
 	property_equal("the client's matches", stats.matches, model_matches(m, client));
+	property_equal("the client's exports", stats.exports, model_exports(m, client));
 	for (f = 0; f < r->shape->nr; f++) {
 		property_equal("the client's charge", s[f].charged,
 			       model_charged(m, f, m->client[client].id));
@@ -483,6 +487,68 @@ static void property_check_client(struct run *r, u32 client)
 		property_equal("the client's guarantee", s[f].guaranteed,
 			       m->client[client].limits.guarantee[f]);
 	}
+}
+
+/* What all clients of a uid have, and left behind. */
+static void property_check_user(struct run *r, u32 user)
+{
+	struct kvp_family_stats s[MODEL_FAMILIES] = { };
+	struct model *m = &r->model;
+	struct kvp_stats stats = {
+		.head.flags = KVP_STATS_OF_UID,
+		.client = property_uid(user),
+		.families = (u64)(uintptr_t)s,
+		.nr_families = MODEL_FAMILIES,
+	};
+	int err = kvpt_do(r->watcher, KVP_OP_STATS, &stats);
+	u32 clients = !user;
+	u32 i, f;
+
+	for (i = 0; i < MODEL_HOLDERS; i++)
+		clients += m->client[i].core && m->client[i].user == user;
+	/* It may never have been seen. */
+	if (err == -ENOENT && !clients)
+		return;
+	if (err)
+		model_bug("stats of a uid: reason %u", stats.head.reason);
+	property_equal("the uid's clients", stats.nr_clients, clients);
+	property_equal("the uid's seqs", stats.seqs, model_user_has(m, user, MODEL_OF_SEQS));
+	property_equal("the uid's slots", stats.slots, model_user_has(m, user, MODEL_OF_SLOTS));
+	property_equal("the uid's raw", stats.raw, model_user_has(m, user, MODEL_OF_RAW));
+	property_equal("the uid's matches", stats.matches,
+		       model_user_has(m, user, MODEL_OF_MATCHES));
+	property_equal("the uid's exports", stats.exports,
+		       model_user_has(m, user, MODEL_OF_EXPORTS));
+	for (f = 0; f < r->shape->nr; f++) {
+		property_equal("the uid's charge", s[f].charged, model_user_charged(m, f, user));
+		property_equal("the uid's limit", s[f].limit,
+			       model_user_limits(m, user)->blocks[f]);
+	}
+}
+
+/* An export in the list of clients. */
+static void property_check_export(struct run *r, u32 export)
+{
+	static struct kvp_client_entry list[MODEL_HOLDERS + 1];
+	const struct model_client *c = &r->model.client[export];
+	struct kvp_client_list arg = {
+		.entries = property_addr(list), .nr_entries = ARRAY_SIZE(list),
+	};
+	u32 flags = KVP_CLIENT_EXPORT | (c->revoked ? KVP_CLIENT_REVOKED : 0);
+	u32 i;
+
+	if (kvpt_do(r->watcher, KVP_OP_CLIENT_LIST, &arg))
+		model_bug("list: reason %u", arg.head.reason);
+	for (i = 0; i < arg.nr_entries && list[i].client != c->id; i++)
+		;
+	if (i == arg.nr_entries)
+		model_bug("export %llu is not listed", (unsigned long long)c->id);
+	property_equal("the export's uid", list[i].uid, property_uid(c->user));
+	property_equal("the export's seqs", list[i].seqs, !c->revoked);
+	property_equal("the export's slots", list[i].slots, model_slots(&r->model, export));
+	property_equal("the export's maker", list[i].maker, c->maker);
+	property_equal("the export's imports", list[i].imports, c->imports);
+	property_equal("the export's flags", list[i].flags, flags);
 }
 
 /* ---- all ---- */
@@ -507,10 +573,14 @@ void property_check_all(struct run *r)
 			property_check_seq(r, &r->model.seq[i]);
 	}
 	property_check_families(r);
-	for (i = 0; i < MODEL_CLIENTS; i++) {
+	for (i = 0; i < MODEL_HOLDERS; i++) {
 		if (r->model.client[i].core)
 			property_check_client(r, i);
+		if (r->model.client[i].core && i >= MODEL_CLIENTS)
+			property_check_export(r, i);
 	}
+	for (i = 0; i < MODEL_USERS; i++)
+		property_check_user(r, i);
 	text = kvpt_audit_text(r->watcher);
 	if (text)
 		model_bug("audit: %s", text);

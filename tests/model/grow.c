@@ -80,8 +80,7 @@ static void model_grow_check(const struct model *m, const struct model_seq *seq,
 	}
 	need->nodes = model_nodes_for(m, seq->tokens + text->nr) - seq->nr_runs;
 	need->digests = text->nr_extras;
-	if (slots && model_slots(m, seq->client) + slots > m->client[seq->client].limits.slots)
-		model_may(v, -EDQUOT, KVP_REASON_LIMIT_SLOTS);
+	model_limit(m, seq->client, MODEL_OF_SLOTS, slots, v);
 }
 
 /* ---- copy-on-write ---- */
@@ -256,7 +255,6 @@ static void model_fork_check(const struct model *m, const struct model_seq *seq,
 			     bool copy_node, u32 room, struct model_need *need,
 			     struct model_verdict *v)
 {
-	const struct model_limits *limits = &m->client[seq->client].limits;
 	u32 copies = 0;
 	u64 slots = 0;
 	u32 f;
@@ -274,10 +272,8 @@ static void model_fork_check(const struct model *m, const struct model_seq *seq,
 	}
 	if (copies > room)
 		model_may(v, -EOVERFLOW, KVP_REASON_COPIES);
-	if (model_seqs(m, seq->client) >= limits->seqs)
-		model_may(v, -EDQUOT, KVP_REASON_LIMIT_SEQS);
-	if (slots && model_slots(m, seq->client) + slots > limits->slots)
-		model_may(v, -EDQUOT, KVP_REASON_LIMIT_SLOTS);
+	model_limit(m, seq->client, MODEL_OF_SEQS, 1, v);
+	model_limit(m, seq->client, MODEL_OF_SLOTS, slots, v);
 	model_room(m, seq->client, need, v);
 }
 
@@ -305,16 +301,42 @@ static void model_fork_table(struct model *m, const struct model_seq *seq,
 	}
 }
 
+/* What is refused, and what is needed, was seen to. */
+struct model_seq *model_share(struct model *m, struct model_seq *seq, u32 client, u64 tokens,
+			      bool copy_node, struct model_copies *copies)
+{
+	struct model_seq *child = model_seq_new(m, client);
+	u32 f, i;
+
+	copies->nr = 0;
+	child->root = seq->root;
+	m->node[child->root].uses++;
+	child->tail = seq->tail;
+	m->node[child->tail].refs++;
+	child->nr_published = seq->nr_published;
+	child->tokens = tokens;
+	child->computed = tokens;
+	child->reserved = tokens;
+	for (i = 0; i < model_nodes_for(m, tokens) - copy_node; i++) {
+		child->run[child->nr_runs++] = seq->run[i];
+		m->node[seq->run[i]].uses++;
+	}
+	if (copy_node)
+		child->run[child->nr_runs++] = model_copy_node(m, seq->run[i],
+							       tokens % m->index_tokens);
+	for (f = 0; f < m->nr_families; f++)
+		model_fork_table(m, seq, child, f, copy_node, copies);
+	model_set_tail(m, child, min(seq->nr_published, tokens / m->index_tokens));
+	return child;
+}
+
 struct model_seq *model_fork(struct model *m, struct model_seq *seq, u64 tokens, u32 room,
 			     struct model_verdict *v, struct model_copies *copies)
 {
 	u64 n = tokens == KVP_POS_END ? seq->computed : tokens;
 	bool copy_node = n % m->index_tokens && seq->reserved > n;
 	struct model_need need;
-	struct model_seq *child;
-	u32 f, i;
 
-	copies->nr = 0;
 	if (seq->nr_pending)
 		model_may(v, -EBUSY, KVP_REASON_COPY_PENDING);
 	else if (n > seq->computed)
@@ -324,25 +346,5 @@ struct model_seq *model_fork(struct model *m, struct model_seq *seq, u64 tokens,
 	if (model_refused(m, v))
 		return NULL;
 	model_take(m, &need);
-
-	child = model_seq_new(m, seq->client);
-	child->root = seq->root;
-	m->node[child->root].uses++;
-	child->tail = seq->tail;
-	m->node[child->tail].refs++;
-	child->nr_published = seq->nr_published;
-	child->tokens = n;
-	child->computed = n;
-	child->reserved = n;
-	for (i = 0; i < model_nodes_for(m, n) - copy_node; i++) {
-		child->run[child->nr_runs++] = seq->run[i];
-		m->node[seq->run[i]].uses++;
-	}
-	if (copy_node)
-		child->run[child->nr_runs++] = model_copy_node(m, seq->run[i],
-							       n % m->index_tokens);
-	for (f = 0; f < m->nr_families; f++)
-		model_fork_table(m, seq, child, f, copy_node, copies);
-	model_set_tail(m, child, min(seq->nr_published, n / m->index_tokens));
-	return child;
+	return model_share(m, seq, seq->client, n, copy_node, copies);
 }

@@ -187,6 +187,19 @@ u32 model_matches(const struct model *m, u32 client)
 	return nr;
 }
 
+/* Of an export: itself. */
+u32 model_exports(const struct model *m, u32 client)
+{
+	u32 nr = 0;
+	u32 i;
+
+	if (client >= MODEL_CLIENTS)
+		return !!m->client[client].core;
+	for (i = MODEL_CLIENTS; i < MODEL_HOLDERS; i++)
+		nr += m->client[i].core && m->client[i].maker == m->client[client].id;
+	return nr;
+}
+
 /* ---- blocks ---- */
 
 int model_block_new(struct model *m, u32 family, u32 client)
@@ -202,6 +215,7 @@ int model_block_new(struct model *m, u32 family, u32 client)
 			.count = 1,
 			.node = NONE,
 			.owner = m->client[client].id,
+			.user = m->client[client].user,
 		};
 		return i;
 	}
@@ -211,8 +225,10 @@ int model_block_new(struct model *m, u32 family, u32 client)
 /* One more reference; the first on an idle block is charged for it. */
 void model_block_get(struct model *m, int block, u32 client)
 {
-	if (!m->block[block].count++)
-		m->block[block].owner = m->client[client].id;
+	if (m->block[block].count++)
+		return;
+	m->block[block].owner = m->client[client].id;
+	m->block[block].user = m->client[client].user;
 }
 
 /* One less; the last ends the charge, and the block unless it is published. */

@@ -19,10 +19,13 @@
 #include "harness.h"
 
 #define MODEL_FAMILIES	2
-#define MODEL_CLIENTS	5
+#define MODEL_CLIENTS	5		/* that call */
+#define MODEL_EXPORTS	6
+#define MODEL_HOLDERS	(MODEL_CLIENTS + MODEL_EXPORTS)	/* exports are clients, too */
+#define MODEL_USERS	2
 #define MODEL_BLOCKS	256		/* of all families together */
 #define MODEL_NODES	512
-#define MODEL_SEQS	40
+#define MODEL_SEQS	48
 #define MODEL_TOKENS	64		/* of a sequence, reserved ones too */
 #define MODEL_INDEX	16		/* tokens of a node at most */
 #define MODEL_RUNS	MODEL_TOKENS	/* nodes of a sequence at most */
@@ -59,6 +62,7 @@ struct model_verdict {
  * @count: table slots, raw references and pending copies that name it
  * @node: the published node that names it, or NONE
  * @owner: the core's id of the client that it is charged to, 0: none
+ * @user: of that client
  * @id: the core's, 0 until the core has shown it
  */
 struct model_block {
@@ -67,6 +71,7 @@ struct model_block {
 	u32 count;
 	int node;
 	u64 owner;
+	u32 user;
 	u64 id;
 };
 
@@ -135,31 +140,54 @@ struct model_match {
 	int node;
 };
 
+/* What can be limited beside blocks. */
+enum model_thing {
+	MODEL_OF_SLOTS,
+	MODEL_OF_SEQS,
+	MODEL_OF_RAW,
+	MODEL_OF_MATCHES,
+	MODEL_OF_EXPORTS,
+	MODEL_THINGS,
+};
+
 struct model_limits {
 	u64 blocks[MODEL_FAMILIES];
 	u64 guarantee[MODEL_FAMILIES];
-	u64 slots;
-	u64 seqs;
-	u64 raw;
-	u64 matches;
+	u64 max[MODEL_THINGS];
+};
+
+/* A uid. @own: @limits are its own, else those of all uids hold. */
+struct model_user {
+	bool own;
+	struct model_limits limits;
 };
 
 /**
- * struct model_client - one client
+ * struct model_client - one client; from MODEL_CLIENTS on, an export
  * @core: the client itself, NULL: not there
  * @id: the core's
  * @rights: KVP_RIGHT_*
+ * @user: of its uid
  * @limits: what it may have
  * @match: its open matches
  * @raw: its raw references, by block
+ * @maker: of an export: the core's id of who made it
+ * @fd: of an export: its file
+ * @revoked: an export that has no sequence any more
+ * @imports: how often it was imported
  */
 struct model_client {
 	struct kvp_client *core;
 	u64 id;
 	u32 rights;
+	u32 user;
 	struct model_limits limits;
 	struct model_match match[MODEL_MATCHES];
 	u32 raw[MODEL_BLOCKS];
+	u64 maker;
+	s32 fd;
+	bool revoked;
+	u64 imports;
 };
 
 /* What can be seen of the core's blocks. */
@@ -172,6 +200,8 @@ struct model_look {
  * @nr_blocks: blocks of all families
  * @count: what the core counts since the pool was made; the other members are unused
  * @defaults: limits of those who attach
+ * @user: by number
+ * @any: limits of users without their own
  * @clock: grows with every use
  * @victims: nodes reclaimed
  * @loose: of these, where the core did not take the one that was used first, but another that is
@@ -188,8 +218,10 @@ struct model {
 	struct model_block block[MODEL_BLOCKS];
 	struct model_node node[MODEL_NODES];
 	struct model_seq seq[MODEL_SEQS];
-	struct model_client client[MODEL_CLIENTS];
+	struct model_client client[MODEL_HOLDERS];
 	struct model_limits defaults;
+	struct model_user user[MODEL_USERS];
+	struct model_limits any;
 	struct kvp_stats count;
 	u64 clock;
 	u64 victims;
@@ -245,6 +277,7 @@ u32 model_slots(const struct model *m, u32 client);
 u32 model_seqs(const struct model *m, u32 client);
 u32 model_raw(const struct model *m, u32 client);
 u32 model_matches(const struct model *m, u32 client);
+u32 model_exports(const struct model *m, u32 client);
 int model_block_new(struct model *m, u32 family, u32 client);
 void model_block_get(struct model *m, int block, u32 client);
 void model_block_put(struct model *m, int block);
@@ -261,6 +294,23 @@ int model_child(const struct model *m, int parent, const u32 *token, u32 extra);
 int model_root(const struct model *m, u32 space);
 u32 model_digest_number(const struct kvp_extra *extra);
 void model_recount(const struct model *m);
+
+/* limits.c: of clients and of users */
+const struct model_limits *model_user_limits(const struct model *m, u32 user);
+u32 model_user_charged(const struct model *m, u32 family, u32 user);
+u32 model_user_has(const struct model *m, u32 user, enum model_thing thing);
+bool model_over_blocks(const struct model *m, u32 client, u32 family, u64 nr);
+void model_limit(const struct model *m, u32 client, enum model_thing thing, u64 nr,
+		 struct model_verdict *v);
+
+/* exports.c */
+int model_export_place(const struct model *m);
+struct model_seq *model_export(struct model *m, struct model_seq *seq, int export,
+			       struct model_verdict *v);
+struct model_seq *model_import(struct model *m, u32 client, u32 export,
+			       struct model_verdict *v);
+void model_revoke(struct model *m, u32 client, u32 export, struct model_verdict *v);
+void model_export_close(struct model *m, u32 export);
 
 /* reclaim.c: room for a call, and who gives it */
 void model_room(const struct model *m, u32 client, const struct model_need *need,
@@ -280,6 +330,8 @@ void model_set_tokens(struct model *m, struct model_seq *seq, u64 position,
 		      const struct model_text *text, struct model_verdict *v);
 struct model_seq *model_fork(struct model *m, struct model_seq *seq, u64 tokens, u32 room,
 			     struct model_verdict *v, struct model_copies *copies);
+struct model_seq *model_share(struct model *m, struct model_seq *seq, u32 client, u64 tokens,
+			      bool copy_node, struct model_copies *copies);
 void model_grow(struct model *m, struct model_seq *seq, u64 reserved,
 		const struct model_text *text);
 

@@ -21,8 +21,11 @@ static u32 property_pick_client(struct run *r)
 void property_join(struct run *r, u32 client)
 {
 	struct model_client *c = &r->model.client[client];
-	struct kvp_client *core = kvpt_open(&r->env, KVPT_OWNER);
+	u32 user = !below(r, 3);
+	struct kvp_client *core = kvpt_open(&r->env, property_uid(user));
 	u32 wanted = below(r, 8) ? 0 : KVP_RIGHT_USE | below(r, 2) * KVP_RIGHT_PUBLISH;
+	u32 rights = wanted ? wanted : user ? KVP_RIGHT_USE | KVP_RIGHT_PUBLISH : KVP_RIGHT_ALL;
+	bool guaranteed = rights & KVP_RIGHT_PUBLISH;
 	struct model_verdict v;
 	u32 f, i;
 	u64 sum;
@@ -32,9 +35,9 @@ void property_join(struct run *r, u32 client)
 	property_calm(r);
 	err = kvpt_pool_attach(core, KVPT_POOL_NAME, wanted);
 	property_end(r, err, &v);
-	for (f = 0; f < r->shape->nr; f++) {
+	for (f = 0; guaranteed && f < r->shape->nr; f++) {
 		sum = r->model.defaults.guarantee[f];
-		for (i = 0; i < MODEL_CLIENTS; i++)
+		for (i = 0; i < MODEL_HOLDERS; i++)
 			sum += r->model.client[i].core ?
 			       r->model.client[i].limits.guarantee[f] : 0;
 		if (sum > r->shape->families[f].blocks)
@@ -47,8 +50,11 @@ void property_join(struct run *r, u32 client)
 	memset(c, 0, sizeof(*c));
 	c->core = core;
 	c->id = kvpt.pool_attach.client;
-	c->rights = wanted ? wanted : KVP_RIGHT_ALL;
+	c->rights = rights;
+	c->user = user;
 	c->limits = r->model.defaults;
+	if (!guaranteed)
+		memset(c->limits.guarantee, 0, sizeof(c->limits.guarantee));
 	r->nr_past[client] = 0;
 	property_trace("client %u is %llu", client, (unsigned long long)c->id);
 }
@@ -191,7 +197,12 @@ static const struct {
 	{ op_ref, model_seqs, op_create, 3 },
 	{ op_unref, model_raw, op_alloc, 8 },
 	{ op_make_private, model_raw, op_ref, 3 },
+	{ op_export, model_seqs, op_create, 3 },
+	{ op_import, NULL, NULL, 4 },
+	{ op_revoke, NULL, NULL, 1 },
+	{ op_close, NULL, NULL, 2 },
 	{ op_limit, NULL, NULL, 2 },
+	{ op_limit_uid, NULL, NULL, 1 },
 	{ op_wrong, NULL, NULL, 1 },
 };
 

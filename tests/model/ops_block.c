@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The property test: one random call on raw references or limits, by the core and by the model.
+ * The property test: one random call on raw references, by the core and by the model.
  */
 #include "property.h"
 
@@ -54,8 +54,7 @@ static u64 property_pick_raw(struct run *r, u32 client)
 static void property_check_raw_limit(const struct run *r, u32 client, u32 nr,
 				     struct model_verdict *v)
 {
-	if (nr && model_raw(&r->model, client) + nr > r->model.client[client].limits.raw)
-		model_may(v, -EDQUOT, KVP_REASON_LIMIT_RAW);
+	model_limit(&r->model, client, MODEL_OF_RAW, nr, v);
 }
 
 /* ---- alloc ---- */
@@ -159,7 +158,6 @@ static void property_check_held(const struct run *r, const struct model_seq *seq
 static void property_check_idle(const struct run *r, u32 client, const u64 *ids, u32 nr,
 				struct model_verdict *v)
 {
-	const struct model_client *c = &r->model.client[client];
 	const struct model *m = &r->model;
 	u32 idle[MODEL_FAMILIES] = { };
 	int block;
@@ -173,7 +171,7 @@ static void property_check_idle(const struct run *r, u32 client, const u64 *ids,
 	for (f = 0; f < m->nr_families; f++) {
 		if (!idle[f])
 			continue;
-		if (model_charged(m, f, c->id) + idle[f] > c->limits.blocks[f])
+		if (model_over_blocks(m, client, f, idle[f]))
 			model_may(v, -EDQUOT, KVP_REASON_LIMIT_BLOCKS);
 		if (idle[f] + model_others_unmet(m, client, f) >
 		    model_free_blocks(m, f) + model_idle_blocks(m, f))
@@ -401,77 +399,4 @@ void op_make_private(struct run *r, u32 client)
 	block = model_block_new(&r->model, KVP_BLOCK_FAMILY(id), client);
 	r->model.client[client].raw[block] = 1;
 	property_bind(r, block, result);
-}
-
-/* ---- limits ---- */
-
-static u64 property_limit_value(struct run *r, u32 bit, u32 family)
-{
-	static const u32 most[] = { 0, 0, 80, 8, 12, 5 };
-	u32 i = 0;
-
-	if (bit == KVP_LIMIT_GUARANTEE)
-		return below(r, 2) ? 0 : below(r, r->shape->families[family].blocks / 3);
-	if (below(r, 2))
-		return KVP_UNLIMITED;
-	if (bit == KVP_LIMIT_BLOCKS)
-		return below(r, r->shape->families[family].blocks);
-	while (bit != 1U << i)
-		i++;
-	return below(r, most[i]);
-}
-
-static void property_set_limit(struct model_limits *limits, u32 bit, u32 family, u64 value)
-{
-	switch (bit) {
-	case KVP_LIMIT_BLOCKS:
-		limits->blocks[family] = value;
-		break;
-	case KVP_LIMIT_GUARANTEE:
-		limits->guarantee[family] = value;
-		break;
-	case KVP_LIMIT_SLOTS:
-		limits->slots = value;
-		break;
-	case KVP_LIMIT_SEQS:
-		limits->seqs = value;
-		break;
-	case KVP_LIMIT_RAW:
-		limits->raw = value;
-		break;
-	default:
-		limits->matches = value;
-	}
-}
-
-/* The limits of a client (often of one that is gone), or of those to come. */
-void op_limit(struct run *r, u32 client)
-{
-	u32 target = below(r, MODEL_CLIENTS + 1);
-	bool all = target == MODEL_CLIENTS;
-	struct model_client *c = &r->model.client[all ? 0 : target];
-	u32 bit = 1U << below(r, 6);
-	u32 family = below(r, r->shape->nr);
-	u64 value = property_limit_value(r, bit, family);
-	u64 sum = value;
-	struct model_verdict v;
-	int err;
-	u32 i;
-
-	if (!all && !c->id)
-		return;
-	property_begin(r, "limit");
-	property_trace("client %llu bit %u family %u value %lld",
-		       all ? 0ULL : (unsigned long long)c->id, bit, family, (long long)value);
-	err = kvpt_limit(r->model.client[client].core, all ? 0 : c->id, bit, family, value);
-	property_end(r, err, &v);
-	if (property_may(r, client, KVP_RIGHT_ADMIN, &v) && !all && !c->core)
-		model_may(&v, -ENOENT, KVP_REASON_NO_CLIENT);
-	for (i = 0; !all && i < MODEL_CLIENTS; i++)
-		sum += i != target && r->model.client[i].core ?
-		       r->model.client[i].limits.guarantee[family] : 0;
-	if (bit == KVP_LIMIT_GUARANTEE && sum > r->shape->families[family].blocks)
-		model_may(&v, -EFBIG, KVP_REASON_NEVER_FITS);
-	if (property_judge(r, &v))
-		property_set_limit(all ? &r->model.defaults : &c->limits, bit, family, value);
 }

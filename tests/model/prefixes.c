@@ -58,8 +58,7 @@ void model_match(struct model *m, u32 client, bool hold, const struct model_text
 		model_may(v, -EINVAL, KVP_REASON_EXTRA);
 	if (!text->nr)
 		model_may(v, -EINVAL, KVP_REASON_COUNT);
-	if (hold && model_matches(m, client) >= m->client[client].limits.matches)
-		model_may(v, -EDQUOT, KVP_REASON_LIMIT_MATCHES);
+	model_limit(m, client, MODEL_OF_MATCHES, hold, v);
 	if (v->nr)
 		return;
 	nodes = model_usable(m, path, model_walk(m, text, 0, path));
@@ -152,7 +151,6 @@ static void model_adopt(struct model *m, struct model_seq *seq, int node)
 /* Idle blocks of the equal node for which no own one is given back must be within bounds. */
 static bool model_can_adopt(const struct model *m, const struct model_seq *seq, int node)
 {
-	const struct model_client *c = &m->client[seq->client];
 	u32 run = seq->nr_published;
 	u32 f, j, gain;
 
@@ -165,7 +163,7 @@ static bool model_can_adopt(const struct model *m, const struct model_seq *seq, 
 			gain += own != NONE && part != NONE && !m->block[part].count &&
 				m->block[own].count > 1;
 		}
-		if (gain && (model_charged(m, f, c->id) + gain > c->limits.blocks[f] ||
+		if (gain && (model_over_blocks(m, seq->client, f, gain) ||
 			     model_others_unmet(m, seq->client, f) + gain >
 			     model_free_blocks(m, f) + model_idle_blocks(m, f)))
 			return false;

@@ -74,11 +74,7 @@ static void begin(struct run *r, const struct shape *shape, u64 random)
 		.index_tokens = shape->index_tokens,
 		.mode = 0666,
 	};
-	struct model_limits none = {
-		.slots = KVP_UNLIMITED, .seqs = KVP_UNLIMITED,
-		.raw = KVP_UNLIMITED, .matches = KVP_UNLIMITED,
-	};
-	u32 f;
+	struct model_limits none;
 
 	memset(r, 0, sizeof(*r));
 	r->random = random;
@@ -94,9 +90,10 @@ static void begin(struct run *r, const struct shape *shape, u64 random)
 		kvpt_mirror_init(&r->mirror, r->watcher, 0);
 	model_init(&r->model, shape->families, shape->nr, shape->index_tokens, arg.nodes,
 		   arg.extras);
-	for (f = 0; f < MODEL_FAMILIES; f++)
-		none.blocks[f] = KVP_UNLIMITED;
+	memset(&none, 0xff, sizeof(none));
+	memset(none.guarantee, 0, sizeof(none.guarantee));
 	r->model.defaults = none;
+	r->model.any = none;
 	property_join(r, 0);
 	property_join(r, 1);
 	property_join(r, 2);
@@ -127,6 +124,8 @@ static void end(struct run *r)
 			property_check(r);
 		}
 	}
+	property_check_all(r);
+	property_close_exports(r);
 	property_check_all(r);
 	if (kvpt_reclaim(r->watcher, nodes))
 		model_bug("reclaim: reason %u", kvpt.head.reason);

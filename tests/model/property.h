@@ -98,12 +98,20 @@ void op_release(struct run *r, u32 client);
 void op_invalidate(struct run *r, u32 client);
 void op_reclaim(struct run *r, u32 client);
 
+/* ops_export.c, ops_limit.c */
+void property_close_exports(struct run *r);
+void op_export(struct run *r, u32 client);
+void op_import(struct run *r, u32 client);
+void op_revoke(struct run *r, u32 client);
+void op_close(struct run *r, u32 client);
+void op_limit(struct run *r, u32 client);
+void op_limit_uid(struct run *r, u32 client);
+
 /* ops_block.c, ops_wrong.c */
 void op_alloc(struct run *r, u32 client);
 void op_ref(struct run *r, u32 client);
 void op_unref(struct run *r, u32 client);
 void op_make_private(struct run *r, u32 client);
-void op_limit(struct run *r, u32 client);
 void op_wrong(struct run *r, u32 client);
 
 /* ops.c */
@@ -128,6 +136,11 @@ void property_trace(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static inline u64 property_addr(const void *mem)
 {
 	return (u64)(uintptr_t)mem;
+}
+
+static inline u32 property_uid(u32 user)
+{
+	return KVPT_OWNER + user;
 }
 
 static inline u32 below(struct run *r, u32 n)

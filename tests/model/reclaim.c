@@ -95,7 +95,7 @@ u32 model_others_unmet(const struct model *m, u32 client, u32 family)
 	u32 unmet = 0;
 	u32 i;
 
-	for (i = 0; i < MODEL_CLIENTS; i++) {
+	for (i = 0; i < MODEL_HOLDERS; i++) {
 		const struct model_client *other = &m->client[i];
 		u32 charged;
 
@@ -122,7 +122,6 @@ static u32 model_published(const struct model *m)
 void model_room(const struct model *m, u32 client, const struct model_need *need,
 		struct model_verdict *v)
 {
-	const struct model_client *c = &m->client[client];
 	struct model_need gain;
 	u32 f;
 
@@ -136,7 +135,7 @@ void model_room(const struct model *m, u32 client, const struct model_need *need
 			continue;
 		if (want > m->family[f].blocks)
 			model_may(v, -EFBIG, KVP_REASON_NEVER_FITS);
-		if (model_charged(m, f, c->id) + want > c->limits.blocks[f])
+		if (model_over_blocks(m, client, f, want))
 			model_may(v, -EDQUOT, KVP_REASON_LIMIT_BLOCKS);
 		if (want > room)
 			model_may(v, -ENOSPC, KVP_REASON_POOL_FULL);

@@ -55,7 +55,6 @@ static int model_path_block(const struct model *m, u32 family, const int *path, 
 static void model_check_idle(const struct model *m, u32 client, const u32 *idle,
 			     const struct model_need *need, struct model_verdict *v)
 {
-	const struct model_client *c = &m->client[client];
 	u32 f, all, room;
 
 	for (f = 0; f < m->nr_families; f++) {
@@ -63,7 +62,7 @@ static void model_check_idle(const struct model *m, u32 client, const u32 *idle,
 		room = model_free_blocks(m, f) + model_idle_blocks(m, f);
 		if (!idle[f])
 			continue;
-		if (model_charged(m, f, c->id) + all > c->limits.blocks[f])
+		if (model_over_blocks(m, client, f, all))
 			model_may(v, -EDQUOT, KVP_REASON_LIMIT_BLOCKS);
 		if (all + model_others_unmet(m, client, f) > room)
 			model_may(v, -ENOSPC, KVP_REASON_GUARANTEED);
@@ -125,12 +124,10 @@ static void model_create_need(const struct model *m, int root, u32 nodes, u64 re
 static void model_create_check(const struct model *m, u32 client, u32 nodes, u64 reserved,
 			       struct model_verdict *v)
 {
-	const struct model_limits *limits = &m->client[client].limits;
 	u64 slots = 0;
 	u32 f, blocks;
 
-	if (model_seqs(m, client) >= limits->seqs)
-		model_may(v, -EDQUOT, KVP_REASON_LIMIT_SEQS);
+	model_limit(m, client, MODEL_OF_SEQS, 1, v);
 	for (f = 0; f < m->nr_families; f++) {
 		blocks = model_blocks_for(m, f, reserved);
 		slots += blocks;
@@ -138,8 +135,7 @@ static void model_create_check(const struct model *m, u32 client, u32 nodes, u64
 		    m->family[f].blocks)
 			model_may(v, -EFBIG, KVP_REASON_NEVER_FITS);
 	}
-	if (slots && model_slots(m, client) + slots > limits->slots)
-		model_may(v, -EDQUOT, KVP_REASON_LIMIT_SLOTS);
+	model_limit(m, client, MODEL_OF_SLOTS, slots, v);
 }
 
 static void model_create_table(struct model *m, struct model_seq *seq, const int *path, u32 nodes)

@@ -33,7 +33,7 @@ static int copydoor_write(u64 addr, const void *src, size_t len)
 	return 0;
 }
 
-static void *copydoor_out(u64 addr, size_t len)
+static void *copydoor_out(u64 addr, size_t len, void *room)
 {
 	if (kvpt_copydoor.hook)
 		kvpt_copydoor.hook();
@@ -41,26 +41,28 @@ static void *copydoor_out(u64 addr, size_t len)
 		return ERR_PTR(kvpt_copydoor.map_error);
 	kvpt_copydoor.mapped++;
 	kvpt_copydoor.maps++;
-	return calloc(1, len);
+	/* As in a kernel: what fits is not allocated. */
+	return room ? memset(room, 0, len) : calloc(1, len);
 }
 
-static void *copydoor_in(u64 addr, size_t len)
+static void *copydoor_in(u64 addr, size_t len, void *room)
 {
-	void *mem = copydoor_out(addr, len);
+	void *mem = copydoor_out(addr, len, room);
 
 	if (!IS_ERR(mem))
 		memcpy(mem, (void *)(uintptr_t)addr, len);
 	return mem;
 }
 
-static int copydoor_put(void *mem, u64 addr, size_t len, bool out)
+static int copydoor_put(void *mem, void *room, u64 addr, size_t len, bool out)
 {
 	if (out && copydoor_fails(&kvpt_copydoor.fail_put))
 		return -EFAULT;
 	if (out)
 		memcpy((void *)(uintptr_t)addr, mem, len);
 	kvpt_copydoor.mapped--;
-	free(mem);
+	if (mem != room)
+		free(mem);
 	return 0;
 }
 

@@ -160,6 +160,11 @@ int kvpt_pool_attach(struct kvp_client *client, const char *name, u32 wanted)
 	return kvpt_do(client, KVP_OP_POOL_ATTACH, arg);
 }
 
+int kvpt_pool_ready(struct kvp_client *client)
+{
+	return kvpt_do(client, KVP_OP_POOL_READY, &kvpt_begin()->pool_ready);
+}
+
 int kvpt_pool_info(struct kvp_client *client, struct kvp_family_desc *families, u32 nr)
 {
 	struct kvp_pool_info *arg = &kvpt_begin()->pool_info;
@@ -187,10 +192,12 @@ int kvpt_pool_destroy(struct kvp_client *client, const char *name, u32 flags)
 	return kvpt_do(client, KVP_OP_POOL_DESTROY, arg);
 }
 
-int kvpt_limit(struct kvp_client *client, u64 target, u32 bit, u32 family, u64 value)
+static int kvpt_limit_flags(struct kvp_client *client, u32 flags, u64 target, u32 bit,
+			    u32 family, u64 value)
 {
 	struct kvp_limit *arg = &kvpt_begin()->limit;
 
+	arg->head.flags = flags;
 	arg->client = target;
 	arg->mask = bit;
 	arg->family = family;
@@ -201,7 +208,19 @@ int kvpt_limit(struct kvp_client *client, u64 target, u32 bit, u32 family, u64 v
 	arg->raw = value;
 	arg->matches = value;
 	arg->metadata_bytes = value;
+	arg->exports = value;
+	arg->backings = value;
 	return kvpt_do(client, KVP_OP_LIMIT, arg);
+}
+
+int kvpt_limit(struct kvp_client *client, u64 target, u32 bit, u32 family, u64 value)
+{
+	return kvpt_limit_flags(client, 0, target, bit, family, value);
+}
+
+int kvpt_limit_uid(struct kvp_client *client, u64 uid, u32 bit, u32 family, u64 value)
+{
+	return kvpt_limit_flags(client, KVP_LIMIT_OF_UID, uid, bit, family, value);
 }
 
 int kvpt_backing_add(struct kvp_client *client, int fd, u64 length, u64 label)
@@ -431,6 +450,38 @@ int kvpt_table(struct kvp_client *client, u64 seq, u32 family, u64 *blocks, u32 
 	return kvpt_do(client, KVP_OP_SEQ_TABLE, arg);
 }
 
+int kvpt_export(struct kvp_client *client, u64 seq, s32 *fd)
+{
+	struct kvp_seq_export *arg = &kvpt_begin()->seq_export;
+	int err;
+
+	arg->seq = seq;
+	err = kvpt_do(client, KVP_OP_SEQ_EXPORT, arg);
+	if (!err && fd)
+		*fd = arg->fd;
+	return err;
+}
+
+int kvpt_import(struct kvp_client *client, s32 fd, u64 *seq)
+{
+	struct kvp_seq_import *arg = &kvpt_begin()->seq_import;
+	int err;
+
+	arg->fd = fd;
+	err = kvpt_do(client, KVP_OP_SEQ_IMPORT, arg);
+	if (!err && seq)
+		*seq = arg->seq;
+	return err;
+}
+
+int kvpt_revoke(struct kvp_client *client, u64 export)
+{
+	struct kvp_export_revoke *arg = &kvpt_begin()->revoke;
+
+	arg->export_id = export;
+	return kvpt_do(client, KVP_OP_EXPORT_REVOKE, arg);
+}
+
 /* ---- prefix ---- */
 
 int kvpt_match(struct kvp_client *client, u32 space, const u32 *tokens, u32 nr, u64 *match)
@@ -545,14 +596,27 @@ int kvpt_make_published(struct kvp_client *client, u32 space, const u32 *tokens,
 
 /* ---- watch, batch ---- */
 
-int kvpt_stats(struct kvp_client *client, u64 who, struct kvp_family_stats *families, u32 nr)
+static int kvpt_stats_flags(struct kvp_client *client, u32 flags, u64 who,
+			    struct kvp_family_stats *families, u32 nr)
 {
 	struct kvp_stats *arg = &kvpt_begin()->stats;
 
+	arg->head.flags = flags;
 	arg->client = who;
 	arg->families = kvpt_addr(families);
 	arg->nr_families = nr;
 	return kvpt_do(client, KVP_OP_STATS, arg);
+}
+
+int kvpt_stats(struct kvp_client *client, u64 who, struct kvp_family_stats *families, u32 nr)
+{
+	return kvpt_stats_flags(client, 0, who, families, nr);
+}
+
+int kvpt_stats_uid(struct kvp_client *client, u64 uid, struct kvp_family_stats *families,
+		   u32 nr)
+{
+	return kvpt_stats_flags(client, KVP_STATS_OF_UID, uid, families, nr);
 }
 
 int kvpt_audit(struct kvp_client *client, struct kvp_finding *findings, u32 nr)
@@ -685,7 +749,8 @@ static const struct {
 	KVPT_COUNTER(extras), KVPT_COUNTER(matched_nodes), KVPT_COUNTER(looked_up_nodes),
 	KVPT_COUNTER(published_nodes), KVPT_COUNTER(shared_nodes),
 	KVPT_COUNTER(reclaimed_nodes), KVPT_COUNTER(reclaimed_blocks),
-	KVPT_COUNTER(invalidated), KVPT_COUNTER(copies),
+	KVPT_COUNTER(invalidated), KVPT_COUNTER(copies), KVPT_COUNTER(exports),
+	KVPT_COUNTER(backings),
 };
 
 static const char *kvpt_counters_diff(const char *whose, const struct kvp_stats *before,

@@ -24,6 +24,7 @@
 
 #include "core.h"
 #include "door.h"
+#include "random.h"
 
 /* ---- the struct of the last call ---- */
 
@@ -33,6 +34,7 @@ union kvpt_arg {
 	struct kvp_abi abi;
 	struct kvp_pool_create pool_create;
 	struct kvp_pool_attach pool_attach;
+	struct kvp_pool_ready pool_ready;
 	struct kvp_pool_info pool_info;
 	struct kvp_pool_list pool_list;
 	struct kvp_pool_destroy pool_destroy;
@@ -49,6 +51,9 @@ union kvpt_arg {
 	struct kvp_seq_fork fork;
 	struct kvp_seq_truncate truncate;
 	struct kvp_seq_table table;
+	struct kvp_seq_export seq_export;
+	struct kvp_seq_import seq_import;
+	struct kvp_export_revoke revoke;
 	struct kvp_prefix_match match;
 	struct kvp_prefix_release release;
 	struct kvp_prefix_publish publish;
@@ -91,23 +96,6 @@ do {										\
 			  kvpt_got_, kvpt.head.reason, kvpt_want_, kvpt_why_);	\
 } while (0)
 #define kvpt_ok(expr)	kvpt_expect(expr, 0, KVP_REASON_NONE)
-
-/* ---- random numbers: the same for a seed on every machine ---- */
-
-static inline u64 kvpt_random(u64 *state)
-{
-	u64 value = *state += 0x9e3779b97f4a7c15ULL;
-
-	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ULL;
-	value = (value ^ value >> 27) * 0x94d049bb133111ebULL;
-	return value ^ value >> 31;
-}
-
-/* 0..@n-1 */
-static inline u32 kvpt_below(u64 *state, u32 n)
-{
-	return (kvpt_random(state) >> 32) * n >> 32;
-}
 
 /* ---- hosts, clients, pools ---- */
 
@@ -160,11 +148,14 @@ int kvpt_abi(struct kvp_client *client);
 int kvpt_pool_create(struct kvp_client *client, const char *name, u32 mode,
 		     const struct kvp_family_desc *families, u32 nr);
 int kvpt_pool_attach(struct kvp_client *client, const char *name, u32 wanted);
+int kvpt_pool_ready(struct kvp_client *client);
 int kvpt_pool_info(struct kvp_client *client, struct kvp_family_desc *families, u32 nr);
 int kvpt_pool_list(struct kvp_client *client, struct kvp_pool_entry *pools, u32 nr);
 int kvpt_pool_destroy(struct kvp_client *client, const char *name, u32 flags);
 /* Set the one limit that @bit (KVP_LIMIT_*) names; @target 0: of those to come. */
 int kvpt_limit(struct kvp_client *client, u64 target, u32 bit, u32 family, u64 value);
+/* The same of a uid, or KVP_UID_ANY. */
+int kvpt_limit_uid(struct kvp_client *client, u64 uid, u32 bit, u32 family, u64 value);
 int kvpt_backing_add(struct kvp_client *client, int fd, u64 length, u64 label);
 int kvpt_backing_get(struct kvp_client *client, u32 index);
 
@@ -213,6 +204,10 @@ int kvpt_truncate(struct kvp_client *client, u64 seq, u64 tokens);
 int kvpt_free(struct kvp_client *client, u64 seq);
 /* The first @nr blocks of the family's table; lengths and total are in kvpt.table. */
 int kvpt_table(struct kvp_client *client, u64 seq, u32 family, u64 *blocks, u32 nr);
+/* Through a door that can (exportdoor.h). *@fd, *@seq: set where the call succeeds. */
+int kvpt_export(struct kvp_client *client, u64 seq, s32 *fd);
+int kvpt_import(struct kvp_client *client, s32 fd, u64 *seq);
+int kvpt_revoke(struct kvp_client *client, u64 export);
 
 /* ---- prefix ---- */
 
@@ -237,6 +232,8 @@ int kvpt_make_published(struct kvp_client *client, u32 space, const u32 *tokens,
 
 /* @who: 0: the pool, KVP_STATS_SELF, or a client. Counters are in kvpt.stats. */
 int kvpt_stats(struct kvp_client *client, u64 who, struct kvp_family_stats *families, u32 nr);
+int kvpt_stats_uid(struct kvp_client *client, u64 uid, struct kvp_family_stats *families,
+		   u32 nr);
 int kvpt_audit(struct kvp_client *client, struct kvp_finding *findings, u32 nr);
 int kvpt_dump(struct kvp_client *client, u32 family, u64 cursor,
 	      struct kvp_block_entry *entries, u32 nr);

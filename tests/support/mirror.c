@@ -153,7 +153,7 @@ static void mirror_apply(struct kvpt_mirror *mirror, const struct kvp_event *eve
 		mirror_store(mirror, event);
 	else if (event->kind == KVP_EVENT_REMOVED)
 		mirror_remove(mirror, event);
-	else
+	else if (event->kind != KVP_EVENT_LEFT)
 		kvpt_fail("event %llu is of kind %u", (unsigned long long)event->number,
 			  event->kind);
 }

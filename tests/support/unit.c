@@ -62,6 +62,45 @@ static void kvpt_write_client(FILE *out, struct kvp_client *client)
 	}
 }
 
+/* Exports are clients that no test has, and users are what no list shows. */
+static void kvpt_write_pool(FILE *out, struct kvp_pool *pool)
+{
+	struct kvp_client *client;
+	u32 i, j;
+
+	list_for_each_entry(client, &pool->clients, list) {
+		const struct kvp_export *export = client->account->export;
+
+		fprintf(out, "client %llx of uid %u has %llu exports\n",
+			(u64)client->account->client, client->cred.uid,
+			(u64)client->account->has[KVP_EXPORTS]);
+		if (!export)
+			continue;
+		fprintf(out, "export of %llx, refs %u, imports %llu, revoked %u\n",
+			(u64)export->maker, export->refs, (u64)export->imports, export->revoked);
+		kvpt_write_client(out, client);
+	}
+	for (i = 0; i < pool->nr_users; i++) {
+		const struct kvp_user *user = pool->user[i];
+		u64 has = user->own_limits;
+
+		for (j = 0; j < pool->nr_families; j++)
+			has |= user->charged[j];
+		for (j = 0; j < KVP_NR_THINGS; j++)
+			has |= user->has[j];
+		/* Of others it is no matter whether they have a place. */
+		if (!has)
+			continue;
+		fprintf(out, "uid %u: own limits %u, charged", user->uid, user->own_limits);
+		for (j = 0; j < pool->nr_families; j++)
+			fprintf(out, " %llu", (u64)user->charged[j]);
+		fprintf(out, ", has");
+		for (j = 0; j < KVP_NR_THINGS; j++)
+			fprintf(out, " %llu", (u64)user->has[j]);
+		fputc('\n', out);
+	}
+}
+
 static void kvpt_write_nodes(FILE *out, struct kvp_pool *pool)
 {
 	u32 i, j;
@@ -108,6 +147,7 @@ void kvpt_world_take(struct kvpt_env *env, struct kvp_client *admin,
 		if (env->clients[i] && env->clients[i]->pool)
 			kvpt_write_client(out, env->clients[i]);
 	}
+	kvpt_write_pool(out, admin->pool);
 	kvpt_write_nodes(out, admin->pool);
 	fclose(out);
 }
@@ -294,24 +334,24 @@ static int failing_write(u64 addr, const void *src, size_t len)
 	return kvp_inproc_door.write(addr, src, len);
 }
 
-static void *failing_array_in(u64 addr, size_t len)
+static void *failing_array_in(u64 addr, size_t len, void *room)
 {
-	return kvp_inproc_door.array_in(addr, len);
+	return kvp_inproc_door.array_in(addr, len, room);
 }
 
-static void *failing_array_out(u64 addr, size_t len)
+static void *failing_array_out(u64 addr, size_t len, void *room)
 {
-	return kvp_inproc_door.array_out(addr, len);
+	return kvp_inproc_door.array_out(addr, len, room);
 }
 
-static void *failing_array_inout(u64 addr, size_t len)
+static void *failing_array_inout(u64 addr, size_t len, void *room)
 {
-	return kvp_inproc_door.array_inout(addr, len);
+	return kvp_inproc_door.array_inout(addr, len, room);
 }
 
-static int failing_array_put(void *mem, u64 addr, size_t len, bool out)
+static int failing_array_put(void *mem, void *room, u64 addr, size_t len, bool out)
 {
-	int err = kvp_inproc_door.array_put(mem, addr, len, out);
+	int err = kvp_inproc_door.array_put(mem, room, addr, len, out);
 
 	return out && kvpt_write_fails() ? -EFAULT : err;
 }

@@ -16,8 +16,8 @@
 /**
  * struct kvpt_world - all that a call can have changed, at one moment
  * @stats: counters and blocks, as harness.h sees them
- * @text: lengths and tables of all sequences of all clients, open matches, nodes, the
- *        order of reclaim; one thing a line
+ * @text: lengths and tables of all sequences of all clients, open matches, clients, exports,
+ *        what each uid has, nodes, the order of reclaim; one thing a line
  */
 struct kvpt_world {
 	struct kvpt_stats stats;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "exportdoor.h"
 #include "harness.h"
 #include "mirror.h"
 
@@ -19,6 +20,9 @@
 #define SLOTS		8		/* of each kind of id, a client */
 #define MAX_THREADS	16
 #define MAX_TOKENS	400
+#define UID		2000		/* of all but the owner, with limits of its own */
+#define MAX_RAW		40
+#define MAX_SLOTS	4000
 
 /*
  * A node has 17 blocks, so that a long sequence is worked on in several holds of the pool's lock,
@@ -41,6 +45,8 @@ static struct kvpt_env env;
 static struct kvp_client *owner;
 static struct person shared[SHARED];
 static struct kvpt_mirror mirror;	/* of the thread that watches */
+static _Atomic s32 files[SLOTS];	/* of exports, 0: none */
+static _Atomic u64 exports[SLOTS];	/* ids of such, open or not */
 static atomic_uint workers_left;
 static u64 ops = 30000;
 
@@ -51,7 +57,7 @@ struct worker {
 
 static struct kvp_client *join(void)
 {
-	const struct kvp_cred cred = { .uid = 2000, .gid = 2000 };
+	const struct kvp_cred cred = { .uid = UID, .gid = UID };
 	struct kvp_pool_attach arg = { .name = KVPT_POOL_NAME };
 	struct kvp_client *client;
 
@@ -81,7 +87,14 @@ static void check(const struct person *who, const char *what, int err)
 			return;
 		break;
 	case EPERM:
-		if (kvpt.head.reason == KVP_REASON_NOT_HELD)
+		if (kvpt.head.reason == KVP_REASON_NOT_HELD ||
+		    kvpt.head.reason == KVP_REASON_NO_EXPORT)
+			return;
+		break;
+	case EDQUOT:
+		if (kvpt.head.where == KVP_WHERE_UID &&
+		    (kvpt.head.reason == KVP_REASON_LIMIT_RAW ||
+		     kvpt.head.reason == KVP_REASON_LIMIT_SLOTS))
 			return;
 		break;
 	}
@@ -179,6 +192,43 @@ static void raw_one(struct person *who, u64 *random, u64 seq)
 		check(who, "unref", kvpt_unref(who->client, &old, 1));
 }
 
+static void export_one(struct person *who, u64 *random, u64 seq)
+{
+	u32 slot = kvpt_below(random, SLOTS);
+	s32 fd, old;
+	int err = kvpt_export(who->client, seq, &fd);
+
+	check(who, "export", err);
+	if (err)
+		return;
+	atomic_store(&exports[slot], kvpt.seq_export.export_id);
+	old = atomic_exchange(&files[slot], fd);
+	if (old)
+		kvpt_export_close(old);
+}
+
+/* The file may be closed, or another one by now. */
+static void import_one(struct person *who, u64 *random)
+{
+	s32 fd = atomic_load(&files[kvpt_below(random, SLOTS)]);
+	u64 seq, old;
+	int err;
+
+	if (!fd)
+		return;
+	err = kvpt_import(who->client, fd, &seq);
+	if (err == -EBADF)
+		return;
+	/* Others import it, or revoke it, at the same time. */
+	if (err != -EBUSY || kvpt.head.reason != KVP_REASON_SEQ_BUSY)
+		check(who, "import", err);
+	if (err)
+		return;
+	old = atomic_exchange(&who->seq[kvpt_below(random, SLOTS)], seq);
+	if (old)
+		check(who, "free", kvpt_free(who->client, old));
+}
+
 static void batch_one(struct person *who, u64 *random)
 {
 	u32 tokens[MAX_TOKENS];
@@ -203,7 +253,7 @@ static void batch_one(struct person *who, u64 *random)
 	kvpt_digest(0, create.space);
 	if (kvpt_batch(who->client, KVP_BATCH_STOP_ON_ERROR, entries, ARRAY_SIZE(entries)))
 		kvpt_fail("batch: reason %u", kvpt.head.reason);
-	if (entries[0].result && entries[0].result != -ENOSPC)
+	if (entries[0].result && entries[0].result != -ENOSPC && entries[0].result != -EDQUOT)
 		kvpt_fail("create in a batch: %d reason %u", entries[0].result,
 			  create.head.reason);
 	/* Somebody may invalidate the namespace before the publish, which ends the batch. */
@@ -221,7 +271,7 @@ static void step(struct person *who, u64 *random)
 	struct kvp_client *client = who->client;
 	u32 tokens[MAX_TOKENS];
 
-	switch (kvpt_below(random, 16)) {
+	switch (kvpt_below(random, 20)) {
 	case 0:
 	case 1:
 		make(who, random);
@@ -258,6 +308,17 @@ static void step(struct person *who, u64 *random)
 		break;
 	case 13:
 		check(who, "truncate", kvpt_truncate(client, seq, kvpt_below(random, MAX_TOKENS)));
+		break;
+	case 14:
+		export_one(who, random, seq);
+		break;
+	case 15:
+	case 16:
+		import_one(who, random);
+		break;
+	case 17:
+		check(who, "revoke",
+		      kvpt_revoke(client, atomic_load(&exports[kvpt_below(random, SLOTS)])));
 		break;
 	default:
 		check(who, "copied", kvpt_copied(client, seq));
@@ -308,6 +369,11 @@ static void *watch(void *arg)
 				ARRAY_SIZE(entries));
 		err = err ? err : kvpt_client_list(owner, clients, ARRAY_SIZE(clients));
 		err = err ? err : kvpt_stats(owner, 0, NULL, 0);
+		err = err ? err : kvpt_stats_uid(owner, UID, NULL, 0);
+		if (!err && (kvpt.stats.raw > MAX_RAW || kvpt.stats.slots > MAX_SLOTS))
+			kvpt_fail("%llu raw references and %llu slots are beyond the limit",
+				  (unsigned long long)kvpt.stats.raw,
+				  (unsigned long long)kvpt.stats.slots);
 		err = err ? err : kvpt_reclaim(owner, 1 + kvpt_below(&worker->random, 30));
 		if (!err && !kvpt_below(&worker->random, 4))
 			err = kvpt_invalidate_space(owner, kvpt_below(&worker->random, 2));
@@ -388,7 +454,10 @@ int main(int argc, char **argv)
 	if (!nr || nr > MAX_THREADS)
 		return 2;
 	kvpt_env_init(&env);
+	env.door = kvpt_export_door(&kvp_inproc_door);
 	owner = kvpt_pool(&env, families, ARRAY_SIZE(families));
+	kvpt_ok(kvpt_limit_uid(owner, UID, KVP_LIMIT_RAW, 0, MAX_RAW));
+	kvpt_ok(kvpt_limit_uid(owner, UID, KVP_LIMIT_SLOTS, 0, MAX_SLOTS));
 	kvpt_mirror_init(&mirror, owner, 0);
 	for (i = 0; i < SHARED; i++) {
 		shared[i].client = join();
@@ -405,6 +474,9 @@ int main(int argc, char **argv)
 		pthread_join(workers[i].thread, NULL);
 	for (i = 0; i < SHARED; i++)
 		kvp_client_close(shared[i].client);
+	for (i = 0; i < SLOTS; i++)
+		if (files[i])
+			kvpt_export_close(files[i]);
 	check_end();
 	kvpt_mirror_exit(&mirror);
 	kvpt_env_exit(&env);

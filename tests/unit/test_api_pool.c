@@ -137,7 +137,7 @@ START_TEST(test_description_makes_a_pool_that_is_alike)
 	struct kvp_stats stats;
 	int round;
 
-	kvpr_ok(kvp_pool_create("model", &config, &a));
+	kvpr_ok(kvp_pool_create("inproc:model", &config, &a));
 	for (round = 0; round < 2; round++) {
 		memset(got_families, 0xa5, sizeof(got_families));
 		kvpr_ok(kvp_pool_describe(a, &got, got_families, 3));
@@ -167,7 +167,7 @@ START_TEST(test_description_makes_a_pool_that_is_alike)
 		ck_assert_uint_eq(stats.extras, 5);
 		kvpr_ok(kvp_pool_get_info(a, &info));
 		ck_assert_uint_eq(info.nodes, 20);
-		kvpr_ok(kvp_pool_create(round ? "model3" : "model2", &got, &b));
+		kvpr_ok(kvp_pool_create(round ? "inproc:model3" : "inproc:model2", &got, &b));
 		kvpr_ok(kvp_pool_destroy(a, 0));
 		kvp_pool_close(a);
 		a = b;
@@ -206,33 +206,33 @@ START_TEST(test_numbers_that_cannot_be)
 
 	kvpr_ok(kvp_pool_describe(pool, &config, families, 3));
 	config.policy = 9;
-	kvpr_expect(kvp_pool_create("odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
 	kvpr_says("pool odd: policy 9: expected KVP_RECLAIM_LRU");
 	config.policy = KVP_RECLAIM_LRU;
 	config.nodes = 1ULL << 40;
-	kvpr_expect(kvp_pool_create("odd", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
 	kvpr_says("pool odd: nodes 1099511627776: expected up to 2^20");
 	config.nodes = 0;
 	config.extras = 1ULL << 40;
-	kvpr_expect(kvp_pool_create("odd", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
 	kvpr_says("pool odd: extras 1099511627776: expected fewer");
 	config.extras = 0;
 	config.mode = 01777;
-	kvpr_expect(kvp_pool_create("odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
 	kvpr_says("pool odd: mode 1023: expected permission bits");
 	config.mode = 0;
 	config.index_tokens = 5;
-	kvpr_expect(kvp_pool_create("odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
 	kvpr_says("pool odd: index_tokens 5: expected a multiple of each block_tokens");
 	config.index_tokens = 0;
 	families[1].dtype = KVP_NR_DTYPES;
-	kvpr_expect(kvp_pool_create("odd", &config, &made), -EINVAL, KVP_REASON_FAMILY);
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EINVAL, KVP_REASON_FAMILY);
 	kvpr_says("pool odd: family 1: kind");
 	kvpr_says("dtype 8: expected");
 	ck_assert_uint_eq(kvp_error()->where, 1);
 	families[1].dtype = KVP_DTYPE_NONE;
 	families[2].row_bytes = 1ULL << 62;
-	kvpr_expect(kvp_pool_create("odd", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
 	kvpr_says("pool odd: family 2: 3 blocks of 4611686018427387904 bytes: expected up to");
 	ck_assert_uint_eq(kvp_error()->where, 2);
 	ck_assert_ptr_null(made);
@@ -294,7 +294,7 @@ START_TEST(test_list)
 	struct kvp_pool_entry pools[4];
 	uint32_t nr = 4, total = 77, at;
 
-	kvpr_ok(kvp_pool_list(pools, &nr, &total));
+	kvpr_ok(kvp_pool_list(KVP_DOOR_INPROC, pools, &nr, &total));
 	ck_assert_uint_eq(nr, 2);
 	ck_assert_uint_eq(total, 2);
 	at = find(pools, nr, "more");
@@ -308,19 +308,22 @@ START_TEST(test_list)
 
 	/* Room for fewer, or none: the total says how many there are. */
 	nr = 1;
-	kvpr_ok(kvp_pool_list(pools, &nr, &total));
+	kvpr_ok(kvp_pool_list(KVP_DOOR_INPROC, pools, &nr, &total));
 	ck_assert_uint_eq(nr, 1);
 	ck_assert_uint_eq(total, 2);
 	nr = 0;
-	kvpr_ok(kvp_pool_list(NULL, &nr, &total));
+	kvpr_ok(kvp_pool_list(KVP_DOOR_INPROC, NULL, &nr, &total));
 	ck_assert_uint_eq(nr, 0);
 	ck_assert_uint_eq(total, 2);
 	nr = 4;
-	kvpr_ok(kvp_pool_list(pools, &nr, NULL));
+	kvpr_ok(kvp_pool_list(KVP_DOOR_INPROC, pools, &nr, NULL));
 	ck_assert_uint_eq(nr, 2);
-	kvpr_expect(kvp_pool_list(pools, NULL, &total), -EINVAL, KVP_REASON_POINTER);
+	kvpr_expect(kvp_pool_list(KVP_DOOR_INPROC, pools, NULL, &total), -EINVAL,
+		    KVP_REASON_POINTER);
+	kvpr_expect(kvp_pool_list(77, pools, &nr, &total), -EINVAL, KVP_REASON_DOOR);
 	nr = 4;
-	kvpr_expect(kvp_pool_list(NULL, &nr, &total), -EFAULT, KVP_REASON_POINTER);
+	kvpr_expect(kvp_pool_list(KVP_DOOR_INPROC, NULL, &nr, &total), -EFAULT,
+		    KVP_REASON_POINTER);
 	ck_assert_uint_eq(nr, 4);
 	kvp_pool_close(again);
 	kvp_pool_close(more);
@@ -339,19 +342,21 @@ START_TEST(test_destroy_by_name)
 	struct kvp_pool *made;
 	uint32_t nr = 0, total;
 
-	kvpr_ok(kvp_pool_create("left", &config, &made));
-	kvpr_expect(kvp_pool_destroy_name("left", 0), -EBUSY, KVP_REASON_POOL_IN_USE);
+	kvpr_ok(kvp_pool_create("inproc:left", &config, &made));
+	kvpr_expect(kvp_pool_destroy_name("inproc:left", 0), -EBUSY, KVP_REASON_POOL_IN_USE);
 	kvp_pool_close(made);
-	kvpr_ok(kvp_pool_list(NULL, &nr, &total));
+	kvpr_ok(kvp_pool_list(KVP_DOOR_INPROC, NULL, &nr, &total));
 	ck_assert_uint_eq(total, 2);
-	kvpr_expect(kvp_pool_destroy_name("left", 1U << 30), -EINVAL, KVP_REASON_FLAG);
-	kvpr_ok(kvp_pool_destroy_name("left", 0));
-	kvpr_ok(kvp_pool_list(NULL, &nr, &total));
+	kvpr_expect(kvp_pool_destroy_name("inproc:left", 1U << 30), -EINVAL, KVP_REASON_FLAG);
+	kvpr_ok(kvp_pool_destroy_name("inproc:left", 0));
+	kvpr_ok(kvp_pool_list(KVP_DOOR_INPROC, NULL, &nr, &total));
 	ck_assert_uint_eq(total, 1);
 
-	kvpr_expect(kvp_pool_destroy_name("left", 0), -ENOENT, KVP_REASON_NO_POOL);
-	kvpr_expect(kvp_pool_destroy_name("a/b", 0), -EINVAL, KVP_REASON_NAME);
+	kvpr_expect(kvp_pool_destroy_name("inproc:left", 0), -ENOENT, KVP_REASON_NO_POOL);
+	kvpr_expect(kvp_pool_destroy_name("inproc:a/b", 0), -EINVAL, KVP_REASON_NAME);
 	kvpr_expect(kvp_pool_destroy_name("", 0), -EINVAL, KVP_REASON_NAME);
+	kvpr_expect(kvp_pool_destroy_name("inproc:", 0), -EINVAL, KVP_REASON_NAME);
+	kvpr_expect(kvp_pool_destroy_name("file:left", 0), -EINVAL, KVP_REASON_VALUE);
 	kvpr_expect(kvp_pool_destroy_name(NULL, 0), -EINVAL, KVP_REASON_POINTER);
 	memset(longest, 'x', KVP_NAME_LEN);
 	longest[KVP_NAME_LEN] = '\0';
@@ -359,8 +364,8 @@ START_TEST(test_destroy_by_name)
 	kvpr_says("1 to 63");
 
 	/* Of others too, where it is forced. */
-	kvpr_ok(kvp_pool_create("left", &config, &made));
-	kvpr_ok(kvp_pool_destroy_name("left", KVP_DESTROY_FORCE));
+	kvpr_ok(kvp_pool_create("inproc:left", &config, &made));
+	kvpr_ok(kvp_pool_destroy_name("inproc:left", KVP_DESTROY_FORCE));
 	kvpr_expect(kvp_pool_destroy(made, 0), -EIO, KVP_REASON_DESTROYED);
 	kvp_pool_close(made);
 }

@@ -185,8 +185,8 @@ END_TEST
 START_TEST(test_limits_of_a_client)
 {
 	struct kvp_limit limit = {
-		/* Left over from another call: not looked at. */
-		.head = { .size = 3, .flags = ~0U, .reason = 9, .where = 9 },
+		/* Left over from another call: not looked at, but for the flags. */
+		.head = { .size = 3, .reason = 9, .where = 9 },
 		.client = client_of(user),
 		.mask = KVP_LIMIT_SEQS | KVP_LIMIT_MATCHES | KVP_LIMIT_BLOCKS | KVP_LIMIT_GUARANTEE,
 		.blocks = 3,
@@ -220,6 +220,49 @@ START_TEST(test_limits_of_a_client)
 	kvpr_ok(kvp_pool_limit(pool, &limit));
 	kvpr_expect(kvp_seq_create(user, &prompt, 0, 0, &seq, NULL), -EDQUOT,
 		    KVP_REASON_LIMIT_BLOCKS);
+}
+END_TEST
+
+/* The error says whose limit it is, and a family without the bit that says so. */
+START_TEST(test_limits_of_a_uid)
+{
+	struct kvp_limit limit = {
+		.head.flags = KVP_LIMIT_OF_UID,
+		.client = geteuid(),
+		.mask = KVP_LIMIT_SEQS | KVP_LIMIT_BLOCKS,
+		.blocks = 3,
+		.seqs = 1,
+	};
+	struct kvp_prompt prompt = { .space = space, .tokens = tokens, .nr_tokens = 13 };
+	struct kvp_family_stats family;
+	struct kvp_stats stats;
+	kvp_seq_t seq;
+
+	kvpr_ok(kvp_pool_limit(pool, &limit));
+	kvpr_expect(kvp_seq_create(user, &prompt, 0, 0, &seq, NULL), -EDQUOT,
+		    KVP_REASON_LIMIT_BLOCKS);
+	ck_assert_uint_eq(kvp_error()->where, KVP_WHERE_UID);
+	ck_assert_str_eq(kvp_error()->text, "seq-create: EDQUOT: over the uid's limit of blocks: expected fewer (family 0)");
+	prompt.nr_tokens = 5;
+	kvpr_ok(kvp_seq_create(user, &prompt, 0, 0, &seq, NULL));
+	kvpr_expect(kvp_seq_create(pool, &prompt, 0, 0, &seq, NULL), -EDQUOT,
+		    KVP_REASON_LIMIT_SEQS);
+	ck_assert_uint_eq(kvp_error()->where, KVP_WHERE_UID);
+	ck_assert_str_eq(kvp_error()->text, "seq-create: EDQUOT: over the uid's limit of sequences: expected fewer");
+
+	kvpr_ok(kvp_pool_uid_stats(pool, geteuid(), &stats, &family, 1));
+	ck_assert_uint_eq(stats.seqs, 1);
+	ck_assert_uint_eq(stats.nr_clients, 2);
+	ck_assert_uint_eq(family.charged, 2);
+	ck_assert_uint_eq(family.limit, 3);
+	kvpr_expect(kvp_pool_uid_stats(pool, geteuid(), NULL, &family, 1), -EINVAL,
+		    KVP_REASON_POINTER);
+	kvpr_expect(kvp_pool_uid_stats(user, geteuid() + 1, &stats, NULL, 0), -EACCES,
+		    KVP_REASON_RIGHT_ADMIN);
+	kvpr_expect(kvp_pool_uid_stats(pool, geteuid() + 1, &stats, NULL, 0), -ENOENT,
+		    KVP_REASON_NO_CLIENT);
+	limit.head.flags = KVP_LIMIT_FLAGS_ALL + 1;
+	kvpr_expect(kvp_pool_limit(pool, &limit), -EINVAL, KVP_REASON_FLAG);
 }
 END_TEST
 
@@ -275,6 +318,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, test_dump);
 	tcase_add_test(tc, test_dump_refused);
 	tcase_add_test(tc, test_limits_of_a_client);
+	tcase_add_test(tc, test_limits_of_a_uid);
 	tcase_add_test(tc, test_limits_of_those_who_come);
 	tcase_add_test(tc, test_limits_refused);
 	suite_add_tcase(s, tc);

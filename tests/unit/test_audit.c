@@ -10,6 +10,7 @@
 #include "unit.h"
 
 #define ROOM	64
+#define B_UID	1001
 
 static struct kvpt_env env;
 static struct kvp_client *a, *b;
@@ -81,7 +82,7 @@ static void setup(void)
 	kvpt_env_init(&env);
 	a = kvpt_pool(&env, (struct kvp_family_desc[]){ KVPT_DENSE(32, 4),
 		      KVPT_WINDOW(32, 4, 6) }, 2);
-	b = kvpt_join(&env, 1001, KVP_RIGHT_USE | KVP_RIGHT_PUBLISH);
+	b = kvpt_join(&env, B_UID, KVP_RIGHT_USE | KVP_RIGHT_PUBLISH);
 	pool = kvpt_pool_of(a);
 	kvpt_tokens(tok, 64, 1);
 	kvpt_tokens(other, 64, 2);
@@ -196,8 +197,8 @@ START_TEST(test_counters_of_states)
 	expect_found(__LINE__, (struct kvp_finding[]){
 		     F(STATE, 0, KVP_BLOCK_FREE, free + 1, free),
 		     F(STATE, 0, KVP_BLOCK_HELD, held - 1, held) }, 2);
-	plant(family(1)->published, 0,
-	      F(STATE, 1, KVP_BLOCK_STATES, 0, family(1)->published));
+	plant(*family(1)->published, 0,
+	      F(STATE, 1, KVP_BLOCK_STATES, 0, *family(1)->published));
 	plant(pool->nodes_free, 1, F(STATE, NONE, KVP_NODE_FREE, 1, pool->nodes_free));
 	plant(pool->nr_roots, 9, F(STATE, NONE, KVP_NODE_ROOT, 9, pool->nr_roots));
 	plant(pool->nodes_published, 2,
@@ -239,7 +240,7 @@ START_TEST(test_raw_references)
 	u32 at = KVP_BLOCK_INDEX(raw[0]);
 
 	plant(slot->count, 3, F(COUNT, 0, at, 1, 3),
-	      F(CHARGE, NONE, kvpt_client_id(a), 4, 6));
+	      F(CHARGE, NONE, kvpt_client_id(a), 4, 6), F(USER, NONE, KVPT_OWNER, 4, 6));
 	plant(slot->block, raw[0] + 1, F(COUNT, 0, at, raw[0] + 1, raw[0]));
 	plant(a->raw.nr, 2, F(CHARGE, NONE, kvpt_client_id(a), 2, 3));
 }
@@ -275,6 +276,7 @@ START_TEST(test_states_of_blocks)
 	      F(CHARGE, 0, at, a->slot, KVP_NIL),
 	      F(CHARGE, 0, kvpt_client_id(a), a->account->charged[0],
 		a->account->charged[0] - 1),
+	      F(USER, 0, KVPT_OWNER, a->account->charged[0], a->account->charged[0] - 1),
 	      F(STATE, 0, KVP_BLOCK_HELD, held, held - 1),
 	      F(STATE, 0, KVP_BLOCK_RETIRED, 0, 1));
 }
@@ -289,13 +291,13 @@ START_TEST(test_accounts)
 	struct kvp_family *f = family(0);
 
 	plant(account->charged[0], 2, F(CHARGE, 0, id, 2, account->charged[0]));
-	plant(account->slots, 1, F(CHARGE, NONE, id, 1, account->slots));
-	plant(account->seqs, 7, F(CHARGE, NONE, id, 7, 2));
-	plant(account->raw, 5, F(CHARGE, NONE, id, 5, 4));
-	plant(account->matches, 1, F(CHARGE, NONE, id, 1, 0));
-	plant(account->metadata, 1, F(CHARGE, NONE, id, 1, account->metadata));
+	plant(account->has[KVP_SLOTS], 1, F(CHARGE, NONE, id, 1, account->has[KVP_SLOTS]));
+	plant(account->has[KVP_SEQS], 7, F(CHARGE, NONE, id, 7, 2));
+	plant(account->has[KVP_RAW], 5, F(CHARGE, NONE, id, 5, 4));
+	plant(account->has[KVP_MATCHES], 1, F(CHARGE, NONE, id, 1, 0));
+	plant(account->has[KVP_METADATA], 1, F(CHARGE, NONE, id, 1, account->has[KVP_METADATA]));
 	plant(account->live, false, F(CHARGE, NONE, id, 0, 1));
-	plant(b->account->matches, 3, F(CHARGE, NONE, kvpt_client_id(b), 3, 1));
+	plant(b->account->has[KVP_MATCHES], 3, F(CHARGE, NONE, kvpt_client_id(b), 3, 1));
 	plant(b->seqs.nr, 4, F(CHARGE, NONE, kvpt_client_id(b), 4, 2));
 	plant(pool->nr_clients, 3, F(CHARGE, NONE, 0, 3, 2));
 	plant(f->guaranteed, 8, F(CHARGE, 0, 0, 8, 0));
@@ -303,6 +305,54 @@ START_TEST(test_accounts)
 	kvpt_ok(kvpt_limit(a, kvpt_client_id(b), KVP_LIMIT_GUARANTEE, 0, 20));
 	plant(f->unmet, 20, F(CHARGE, 0, 0, 20, 20 - b->account->charged[0]));
 	kvpt_ok(kvpt_limit(a, kvpt_client_id(b), KVP_LIMIT_GUARANTEE, 0, 0));
+}
+END_TEST
+
+START_TEST(test_users)
+{
+	struct kvp_user *user = a->account->user;
+	u32 i;
+
+	ck_assert_uint_eq(user->uid, KVPT_OWNER);
+	ck_assert_uint_eq(b->account->user->uid, B_UID);
+	plant(user->charged[0], 2, F(USER, 0, KVPT_OWNER, 2, a->account->charged[0]));
+	plant(user->charged[1], 99, F(USER, 1, KVPT_OWNER, 99, a->account->charged[1]));
+	for (i = 0; i < KVP_NR_THINGS; i++)
+		plant(user->has[i], 77, F(USER, NONE, KVPT_OWNER, 77, a->account->has[i]));
+	/* One charged for the other: each has something else then. */
+	i = KVP_SLOTS;
+	plant(a->account->user, b->account->user,
+	      F(USER, 0, KVPT_OWNER, a->account->charged[0], 0),
+	      F(USER, 1, KVPT_OWNER, a->account->charged[1], 0),
+	      F(USER, NONE, KVPT_OWNER, a->account->has[i], 0),
+	      F(USER, NONE, KVPT_OWNER, 2, 0), F(USER, NONE, KVPT_OWNER, 4, 0),
+	      F(USER, NONE, KVPT_OWNER, a->account->has[KVP_METADATA], 0),
+	      F(USER, 0, B_UID, b->account->charged[0],
+		a->account->charged[0] + b->account->charged[0]),
+	      F(USER, 1, B_UID, b->account->charged[1],
+		a->account->charged[1] + b->account->charged[1]),
+	      F(USER, NONE, B_UID, b->account->has[i],
+		a->account->has[i] + b->account->has[i]),
+	      F(USER, NONE, B_UID, 2, 4), F(USER, NONE, B_UID, 0, 4),
+	      F(USER, NONE, B_UID, b->account->has[KVP_METADATA],
+		a->account->has[KVP_METADATA] + b->account->has[KVP_METADATA]));
+}
+END_TEST
+
+START_TEST(test_exports_and_backings)
+{
+	struct kvp_account *account = a->account;
+	struct kvp_backing_object object = { .uid = KVPT_OWNER, .client = account->client };
+
+	plant(account->has[KVP_EXPORTS], 1, F(CHARGE, NONE, account->client, 1, 0));
+	plant(account->has[KVP_BACKINGS], 1, F(CHARGE, NONE, account->client, 1, 0));
+	/* A backing that nobody was charged for. */
+	pool->backing[0] = object;
+	plant(pool->nr_backings, 1, F(CHARGE, NONE, account->client, 0, 1),
+	      F(USER, NONE, KVPT_OWNER, 0, 1));
+	pool->backing[0].uid = B_UID;
+	plant(pool->nr_backings, 1, F(CHARGE, NONE, account->client, 0, 1),
+	      F(USER, NONE, B_UID, 0, 1));
 }
 END_TEST
 
@@ -314,9 +364,12 @@ START_TEST(test_owners_of_blocks)
 	u32 at = KVP_BLOCK_INDEX(raw[0]);
 
 	plant(block->owner, b->slot, F(CHARGE, 0, kvpt_client_id(a), of_a, of_a - 1),
-	      F(CHARGE, 0, kvpt_client_id(b), of_b, of_b + 1));
+	      F(USER, 0, KVPT_OWNER, of_a, of_a - 1),
+	      F(CHARGE, 0, kvpt_client_id(b), of_b, of_b + 1),
+	      F(USER, 0, B_UID, of_b, of_b + 1));
 	plant(block->owner, 999, F(CHARGE, 0, at, 999, 0),
-	      F(CHARGE, 0, kvpt_client_id(a), of_a, of_a - 1));
+	      F(CHARGE, 0, kvpt_client_id(a), of_a, of_a - 1),
+	      F(USER, 0, KVPT_OWNER, of_a, of_a - 1));
 	plant(free->owner, a->slot, F(CHARGE, 0, family(0)->free, a->slot, KVP_NIL));
 }
 END_TEST
@@ -699,7 +752,7 @@ START_TEST(test_audit_without_memory)
 		if (err)
 			kvpt_expect(err, -ENOMEM, KVP_REASON_MEMORY);
 	}
-	ck_assert_int_eq(nr, 8 + 2);
+	ck_assert_int_eq(nr, 9 + 2);
 }
 END_TEST
 
@@ -717,6 +770,8 @@ int main(void)
 	tcase_add_test(t, test_free_list_of_blocks);
 	tcase_add_test(t, test_states_of_blocks);
 	tcase_add_test(t, test_accounts);
+	tcase_add_test(t, test_users);
+	tcase_add_test(t, test_exports_and_backings);
 	tcase_add_test(t, test_owners_of_blocks);
 	tcase_add_test(t, test_uses_and_references_of_nodes);
 	tcase_add_test(t, test_lists_of_nodes);

@@ -447,7 +447,8 @@ START_TEST(test_size_must_be_the_files)
 	kvpr_expect(add(fd, KVP_BACKING_MEMFD, 4095), -EKEYREJECTED, KVP_REASON_SEAL);
 	kvpr_expect(add(fd, KVP_BACKING_MEMFD, 8192), -EKEYREJECTED, KVP_REASON_SEAL);
 	kvpr_expect(add(fd, KVP_BACKING_MEMFD, 0), -EINVAL, KVP_REASON_VALUE);
-	kvpr_expect(add(fd, 2, 4096), -EINVAL, KVP_REASON_VALUE);
+	kvpr_expect(add(fd, 9, 4096), -EINVAL, KVP_REASON_VALUE);
+	kvpr_expect(add(fd, KVP_BACKING_DMABUF, 4096), -EOPNOTSUPP, KVP_REASON_DOOR);
 	kvpr_ok(add(fd, KVP_BACKING_MEMFD, 4096));
 	close(fd);
 }

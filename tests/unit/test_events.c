@@ -361,7 +361,7 @@ static void end_by_hand(u32 index)
 	spin_lock(&pool->lock);
 	kvp_event_removed_sliced(pool, index, &touched);
 	family->blocks[block].node = KVP_NIL;
-	family->published--;
+	--*family->published;
 	ck_assert(kvp_block_recycle_locked(family, block));
 	kvp_block_to_free_locked(family, block);
 	kvp_node_to_free_locked(pool, index);

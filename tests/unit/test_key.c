@@ -153,7 +153,7 @@ START_TEST(test_d9_wrong_vector_opens_no_pool)
 	kvpr_expect(kvp_pool_open("inproc:key?blocks=4", &pool), -EKEYREJECTED, KVP_REASON_NONE);
 	kvpr_says("test vector gave");
 	kvpr_says("expected e3cf3ef3a753");
-	kvpr_expect(kvp_pool_create("key", &config, &pool), -EKEYREJECTED, KVP_REASON_NONE);
+	kvpr_expect(kvp_pool_create("inproc:key", &config, &pool), -EKEYREJECTED, KVP_REASON_NONE);
 	ck_assert_ptr_null(pool);
 	crypto = FAILING;
 	kvpr_expect(kvp_pool_open("inproc:key?blocks=4", &pool), -ENOMEM, KVP_REASON_NONE);

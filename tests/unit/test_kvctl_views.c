@@ -2,6 +2,9 @@
 /*
  * The verbs of kvctl that look at a pool, and create and list: text, JSON, and what they refuse.
  */
+#include <pthread.h>
+#include <sched.h>
+
 #include "kvctl_verbs.h"
 
 /* ---- stat ---- */
@@ -155,8 +158,8 @@ START_TEST(test_create)
 
 	expect(KVCTL_OK, "create made --blocks 10 --block-tokens 8 --row-bytes 4 --dtype f16");
 	ck_assert_str_eq(out, "pool made: mode 0600, index nodes of 8 tokens, lives until it is "
-			 "destroyed\n  family 0: dense, 10 blocks of 8 tokens, 32 bytes each, "
-			 "f16\n");
+			 "destroyed or this process ends\n"
+			 "  family 0: dense, 10 blocks of 8 tokens, 32 bytes each, f16\n");
 	object = object_of("stat made --json");
 	is_bool(object, "persistent", 1);
 	is_number(object, "families.0.blocks", 10);
@@ -204,7 +207,7 @@ START_TEST(test_create_by_uri)
 	is_number(object, "families.0.block_tokens", 8);
 	json_decref(object);
 	destroy("made");
-	expect(KVCTL_FAILED, "create inproc:made?blocks=10 --blocks 11");
+	expect(KVCTL_USAGE, "create inproc:made?blocks=10 --blocks 11");
 	has(err, "\"blocks\" is there twice");
 }
 END_TEST
@@ -230,6 +233,38 @@ START_TEST(test_create_with_limits)
 }
 END_TEST
 
+/* Open the pool as soon as it can be opened; returns the limit of blocks found then. */
+static void *open_early(void *unused)
+{
+	struct kvp_family_stats family = { .limit = UINT64_MAX };
+	struct kvp_stats stats;
+	struct kvp_pool *client;
+
+	while (kvp_pool_open("inproc:made", &client) == -ENOENT)
+		sched_yield();
+	kvp_pool_stats(client, KVP_STATS_SELF, &stats, &family, 1);
+	kvp_pool_close(client);
+	return (void *)(uintptr_t)family.limit;
+}
+
+/* Nobody gets in before the limits, of which the last is the one to look at, are set. */
+START_TEST(test_create_lets_nobody_in_early)
+{
+	pthread_t thread;
+	void *limit;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		ck_assert_int_eq(pthread_create(&thread, NULL, open_early, NULL), 0);
+		expect(KVCTL_OK, "create made --blocks 10 --limit raw=3 --limit seqs=3 "
+		       "--limit slots=3 --limit matches=3 --limit blocks=5");
+		ck_assert_int_eq(pthread_join(thread, &limit), 0);
+		ck_assert_uint_eq((uintptr_t)limit, 5);
+		destroy("made");
+	}
+}
+END_TEST
+
 /* What is refused leaves no pool behind. */
 START_TEST(test_create_refused)
 {
@@ -237,11 +272,15 @@ START_TEST(test_create_refused)
 		int status;
 		const char *words, *complaint;
 	} cases[] = {
-		{ KVCTL_FAILED, "create made", "--blocks N or --family SPEC say what to make" },
-		{ KVCTL_FAILED, "create made --blocks x", "key \"blocks\": \"x\": expected" },
+		{ KVCTL_USAGE, "create made", "expected --blocks N or --family SPEC" },
+		{ KVCTL_USAGE, "create views", "expected --blocks N or --family SPEC" },
+		{ KVCTL_FAILED, "create views --blocks 3", "EEXIST" },
+		{ KVCTL_USAGE, "create made?blocks=3&persistent=no", "expected --hold" },
+		{ KVCTL_USAGE, "create made?blocks=3&rights=use", "key rights" },
+		{ KVCTL_USAGE, "create made --blocks x", "key \"blocks\": \"x\": expected" },
 		{ KVCTL_USAGE, "create made --blocks 1&2", "expected it without '&'" },
-		{ KVCTL_FAILED, "create made --family kv,dense,10", "key \"family\"" },
-		{ KVCTL_FAILED, "create a/b --blocks 10", "a/b" },
+		{ KVCTL_USAGE, "create made --family kv,dense,10", "key \"family\"" },
+		{ KVCTL_USAGE, "create a/b --blocks 10", "a/b" },
 		{ KVCTL_FAILED, "create dev:made?blocks=1", "dev" },
 		{ KVCTL_USAGE, "create made --blocks 10 --mode 1777", "expected octal digits" },
 		{ KVCTL_USAGE, "create made --blocks 10 --mode 8", "expected octal digits" },
@@ -250,7 +289,7 @@ START_TEST(test_create_refused)
 		{ KVCTL_USAGE, "create made --blocks 10 --limit 0.seqs=1", "'0.seqs=1'" },
 		{ KVCTL_USAGE, "create made --blocks 10 --limit seqs=-1", "'seqs=-1'" },
 		{ KVCTL_USAGE, "create made --blocks 10 --limit 1.blocks=1", "family 0" },
-		{ KVCTL_FAILED, "create made --blocks 10 --limit guarantee=11", "guarantee=11: " },
+		{ KVCTL_USAGE, "create made --blocks 10 --limit guarantee=11", "guarantee=11: " },
 		{ KVCTL_USAGE, "create made other --blocks 10", "one POOL only" },
 		{ KVCTL_USAGE, "create --blocks 10", "no POOL given" },
 	};
@@ -352,8 +391,12 @@ START_TEST(test_wrong_values)
 		  "always or never" },
 		{ KVCTL_USAGE, "map views --family ''", "--family is" },
 		{ KVCTL_USAGE, "list views", "no argument expected, 'views' given" },
-		{ KVCTL_FAILED, "stat inproc:views?blocks=0", "key \"blocks\"" },
-		{ KVCTL_FAILED, "stat inproc:views?rights=all", "key \"rights\"" },
+		{ KVCTL_USAGE, "stat inproc:views?blocks=0", "key \"blocks\"" },
+		{ KVCTL_USAGE, "stat inproc:views?rights=all", "key \"rights\"" },
+		{ KVCTL_USAGE, "stat inproc:views?blocks=3", "pool views exists with 3 families" },
+		{ KVCTL_USAGE, "stat shm:views", "\"shm\": expected inproc:NAME" },
+		{ KVCTL_USAGE, "destroy shm:views", "\"shm\": expected inproc:NAME" },
+		{ KVCTL_FAILED, "destroy views", "EBUSY" },
 		{ KVCTL_FAILED, "map nothing", "pools that there are: views" },
 	};
 	size_t i;
@@ -389,7 +432,8 @@ int main(void)
 	const TTest *const tests[] = {
 		test_stat, test_stat_json, test_stat_of_a_new_pool, test_clients,
 		test_clients_without_admin, test_create, test_create_of_several_families,
-		test_create_by_uri, test_create_with_limits, test_create_refused, test_list,
+		test_create_by_uri, test_create_with_limits,
+		test_create_lets_nobody_in_early, test_create_refused, test_list,
 		test_command_lines, test_wrong_values, test_looking_changes_nothing,
 	};
 

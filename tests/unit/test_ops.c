@@ -31,6 +31,7 @@ struct op {
 	u32 nr;
 	const char *name;
 	u32 size;
+	u32 least;
 	u32 flags;
 	u32 rights;
 	enum where where;
@@ -39,10 +40,12 @@ struct op {
 	u32 nr_zero;
 	u16 zero[5];
 	u16 id;
-	bool missing;
+	bool descriptors;
 };
 
-#define SIZE(s) .size = sizeof(struct s)
+#define SIZE(s) .size = sizeof(struct s), .least = sizeof(struct s)
+/* Grown since the first version: without @field, too. */
+#define GROWN(s, field) .size = sizeof(struct s), .least = offsetof(struct s, field)
 #define ARRAY(s, p, n, e, a, m, o) \
 	{ offsetof(struct s, p), offsetof(struct s, n), sizeof(e), a, m, o }
 #define TOKENS(s, o) ARRAY(s, tokens, nr_tokens, u32, 4, 1 << 20, o)
@@ -56,22 +59,23 @@ struct op {
 
 static const struct op ops[] = {
 	{ KVP_OP_ABI, "abi", SIZE(kvp_abi) },
-	{ KVP_OP_POOL_CREATE, "pool-create", SIZE(kvp_pool_create), 1, 0, DETACHED,
+	{ KVP_OP_POOL_CREATE, "pool-create", SIZE(kvp_pool_create), 3, 0, DETACHED,
 	  1, { ARRAY(kvp_pool_create, families, nr_families, struct kvp_family_desc, 8, 16,
 		     false) }, ZERO(kvp_pool_create) },
-	{ KVP_OP_POOL_ATTACH, "pool-attach", SIZE(kvp_pool_attach), 0, 0, DETACHED },
+	{ KVP_OP_POOL_ATTACH, "pool-attach", GROWN(kvp_pool_attach, room), 0, 0, DETACHED },
+	{ KVP_OP_POOL_READY, "pool-ready", SIZE(kvp_pool_ready), 0, ADMIN, ATTACHED },
 	{ KVP_OP_POOL_INFO, "pool-info", SIZE(kvp_pool_info), 0, 0, ATTACHED,
 	  1, { ARRAY(kvp_pool_info, families, nr_families, struct kvp_family_desc, 8, 16,
 		     true) }, ZERO(kvp_pool_info) },
 	{ KVP_OP_POOL_LIST, "pool-list", SIZE(kvp_pool_list), 0, 0, ANYWHERE,
 	  1, { ARRAY(kvp_pool_list, pools, nr_pools, struct kvp_pool_entry, 8, 1 << 16,
 		     true) } },
-	{ KVP_OP_POOL_DESTROY, "pool-destroy", SIZE(kvp_pool_destroy), 1, 0, ANYWHERE },
-	{ KVP_OP_LIMIT, "limit", SIZE(kvp_limit), 0, ADMIN, ATTACHED },
+	{ KVP_OP_POOL_DESTROY, "pool-destroy", GROWN(kvp_pool_destroy, pool), 1, 0, ANYWHERE },
+	{ KVP_OP_LIMIT, "limit", GROWN(kvp_limit, exports), 1, ADMIN, ATTACHED },
 	{ KVP_OP_BACKING_ADD, "backing-add", SIZE(kvp_backing), 0, ADMIN, ATTACHED,
-	  ZERO(kvp_backing) },
+	  ZERO(kvp_backing), .descriptors = true },
 	{ KVP_OP_BACKING_GET, "backing-get", SIZE(kvp_backing), 0, USE, ATTACHED,
-	  ZERO(kvp_backing) },
+	  ZERO(kvp_backing), .descriptors = true },
 	{ KVP_OP_BLOCK_ALLOC, "block-alloc", SIZE(kvp_block_alloc), 0, USE, ATTACHED,
 	  1, { ARRAY(kvp_block_alloc, blocks, nr, u64, 8, 1 << 16, false) } },
 	{ KVP_OP_BLOCK_REF, "block-ref", SIZE(kvp_block_refs), 1, USE, ATTACHED,
@@ -110,9 +114,10 @@ static const struct op ops[] = {
 	  1, { ARRAY(kvp_seq_table, blocks, nr_blocks, u64, 8, 1 << 16, true) },
 	  ID(kvp_seq_table, seq) },
 	{ KVP_OP_SEQ_EXPORT, "seq-export", SIZE(kvp_seq_export), 0, USE, ATTACHED,
-	  ZERO(kvp_seq_export), .missing = true },
+	  ZERO(kvp_seq_export), ID(kvp_seq_export, seq), .descriptors = true },
 	{ KVP_OP_SEQ_IMPORT, "seq-import", SIZE(kvp_seq_import), 0, USE, ATTACHED,
-	  ZERO(kvp_seq_import), .missing = true },
+	  ZERO(kvp_seq_import), .descriptors = true },
+	{ KVP_OP_EXPORT_REVOKE, "export-revoke", SIZE(kvp_export_revoke), 0, USE, ATTACHED },
 	{ KVP_OP_PREFIX_MATCH, "prefix-match", SIZE(kvp_prefix_match), 1, USE, ATTACHED,
 	  3, { TOKENS(kvp_prefix_match, false), EXTRAS(kvp_prefix_match),
 	       ARRAY(kvp_prefix_match, blocks, nr_blocks, u64, 8, 1 << 16, true) } },
@@ -125,7 +130,7 @@ static const struct op ops[] = {
 	  ZERO(kvp_prefix_invalidate) },
 	{ KVP_OP_PREFIX_RECLAIM, "prefix-reclaim", SIZE(kvp_prefix_reclaim), 0, ADMIN,
 	  ATTACHED },
-	{ KVP_OP_STATS, "stats", SIZE(kvp_stats), 0, USE, ATTACHED,
+	{ KVP_OP_STATS, "stats", GROWN(kvp_stats, exports), 1, USE, ATTACHED,
 	  1, { ARRAY(kvp_stats, families, nr_families, struct kvp_family_stats, 8, 16,
 		     true) } },
 	{ KVP_OP_AUDIT, "audit", SIZE(kvp_audit), 0, ADMIN, ATTACHED,
@@ -270,7 +275,7 @@ START_TEST(test_size_too_small)
 	const struct op *op = &ops[_i];
 	u32 size;
 
-	for (size = 0; size < op->size; size++) {
+	for (size = 0; size < op->least; size++) {
 		fresh(op);
 		arg.head.size = size;
 		if (size < sizeof(struct kvp_head)) {
@@ -279,6 +284,23 @@ START_TEST(test_size_too_small)
 			continue;
 		}
 		failed(op, call(op), -EINVAL, KVP_REASON_SIZE, 0);
+	}
+}
+END_TEST
+
+/* What the caller does not know is zero, and nothing is written there. */
+START_TEST(test_size_of_an_older_caller)
+{
+	const struct op *op = &ops[_i];
+	u32 size;
+
+	for (size = op->least; size < op->size; size++) {
+		fresh(op);
+		arg.head.size = size;
+		memset(arg.byte + size, 0xff, sizeof(arg) - size);
+		passed(op, call(op));
+		ck_assert_uint_eq(arg.head.size, size);
+		ck_assert(!memcmp(arg.byte + size, left.byte + size, sizeof(arg) - size));
 	}
 }
 END_TEST
@@ -683,17 +705,17 @@ START_TEST(test_pool_that_was_destroyed)
 }
 END_TEST
 
-START_TEST(test_what_this_core_cannot_do)
+START_TEST(test_what_this_door_cannot_do)
 {
 	const struct op *op = &ops[_i];
 	int got;
 
 	fresh(op);
 	got = call(op);
-	if (op->missing)
-		failed(op, got, -EOPNOTSUPP, KVP_REASON_DOOR, 0);
-	else if (op->nr != KVP_OP_BACKING_ADD && op->nr != KVP_OP_BACKING_GET)
-		ck_assert_uint_ne(arg.head.reason, KVP_REASON_DOOR);
+	if (op->descriptors)
+		ck_assert_int_eq(got, -EOPNOTSUPP);
+	ck_assert_int_eq(arg.head.reason == KVP_REASON_DOOR, op->descriptors);
+	ck_assert_uint_eq(kvpt_counters_of(owner, 0).nr_clients, 1 + (loose->pool == owner->pool));
 }
 END_TEST
 
@@ -710,6 +732,7 @@ static Suite *suite(void)
 
 	tcase_add_checked_fixture(frame, setup, teardown);
 	tcase_add_loop_test(frame, test_size_too_small, 0, NR_OPS);
+	tcase_add_loop_test(frame, test_size_of_an_older_caller, 0, NR_OPS);
 	tcase_add_loop_test(frame, test_size_larger_than_a_page, 0, NR_OPS);
 	tcase_add_loop_test(frame, test_unknown_tail_that_is_zero, 0, NR_OPS);
 	tcase_add_loop_test(frame, test_unknown_tail_that_is_not_zero, 0, NR_OPS);
@@ -734,7 +757,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(state, test_where_it_may_be_called, 0, NR_OPS);
 	tcase_add_loop_test(state, test_rights, 0, NR_OPS);
 	tcase_add_loop_test(state, test_pool_that_was_destroyed, 0, NR_OPS);
-	tcase_add_loop_test(state, test_what_this_core_cannot_do, 0, NR_OPS);
+	tcase_add_loop_test(state, test_what_this_door_cannot_do, 0, NR_OPS);
 	suite_add_tcase(s, state);
 	return s;
 }

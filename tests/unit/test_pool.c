@@ -474,8 +474,11 @@ START_TEST(test_create_without_memory)
 			  KVP_REASON_MEMORY, 0);
 	}
 	kvp_shim_fail_alloc = 0;
-	/* Pool, accounts, two families, nodes, tokens, parts, buckets, digests, the account. */
-	ck_assert_int_eq(nr, 11);
+	/*
+	 * Pool, page, users, accounts, two families, nodes, tokens, parts, buckets, digests, the
+	 * account, its user.
+	 */
+	ck_assert_int_eq(nr, 14);
 	kvpt_audit_clean(a);
 }
 END_TEST

@@ -21,6 +21,7 @@
 
 static struct kvpt_env env;
 static struct kvp_client *a;
+static struct kvp_door door;	/* a test's own */
 
 static const struct kvp_family_desc dense = KVPT_DENSE(16, 4);
 
@@ -109,6 +110,53 @@ START_TEST(test_rights_by_mode)
 	attaches_with(OTHER, KVPT_OWNER, false, modes[_i].group);
 	attaches_with(OTHER, OTHER, false, modes[_i].other);
 	attaches_with(0, 0, false, modes[_i].other);
+}
+END_TEST
+
+/* The groups that a client has beside the first, as the door knows them. */
+static bool in_group(const struct kvp_cred *cred, u32 gid)
+{
+	const u32 *further = cred->of;
+
+	return further && *further == gid;
+}
+
+START_TEST(test_further_groups)
+{
+	static const u32 group = 77, another = 78;
+	struct kvp_client *member, *other, *none;
+	struct kvp_cred cred = { .uid = OTHER, .gid = OTHER };
+	struct kvp_client *owner;
+
+	door = kvp_inproc_door;
+	door.in_group = in_group;
+	env.door = &door;
+	owner = open_as(KVPT_OWNER, group, false);
+	none = kvpt_open_cred(&env, &cred);
+	cred.of = &group;
+	member = kvpt_open_cred(&env, &cred);
+	cred.of = &another;
+	other = kvpt_open_cred(&env, &cred);
+	kvpt_ok(kvpt_pool_create(owner, "p", 0660, &dense, 1));
+	kvpt_ok(kvpt_pool_list(member, NULL, 0));
+	ck_assert_uint_eq(kvpt.pool_list.total, 1);
+	kvpt_ok(kvpt_pool_list(other, NULL, 0));
+	ck_assert_uint_eq(kvpt.pool_list.total, 0);
+	kvpt_expect(kvpt_pool_attach(other, "p", 0), -ENOENT, KVP_REASON_NO_POOL);
+	kvpt_expect(kvpt_pool_attach(none, "p", 0), -ENOENT, KVP_REASON_NO_POOL);
+	kvpt_expect(kvpt_pool_attach(member, "p", ADMIN), -EACCES, KVP_REASON_RIGHT_ADMIN);
+	kvpt_ok(kvpt_pool_attach(member, "p", 0));
+	ck_assert_uint_eq(kvpt.pool_attach.rights, USE | PUBLISH);
+	kvpt_expect(kvpt_pool_destroy(other, "p", 0), -ENOENT, KVP_REASON_NO_POOL);
+	/* The group's bits hold for members, though others may do more. */
+	kvpt_close(&env, member);
+	kvpt_close(&env, owner);
+	owner = open_as(KVPT_OWNER, group, false);
+	kvpt_ok(kvpt_pool_create(owner, "q", 0606, &dense, 1));
+	cred.of = &group;
+	member = kvpt_open_cred(&env, &cred);
+	kvpt_expect(kvpt_pool_attach(member, "q", 0), -ENOENT, KVP_REASON_NO_POOL);
+	kvpt_ok(kvpt_pool_attach(none, "q", 0));
 }
 END_TEST
 
@@ -240,6 +288,26 @@ START_TEST(test_destroy_of_ones_own)
 }
 END_TEST
 
+/* With its id no other pool is ended that has the name by now. */
+START_TEST(test_destroy_of_a_certain_pool)
+{
+	struct kvp_pool_destroy arg = { .name = "p", .head.flags = KVP_DESTROY_FORCE };
+	struct kvp_client *b = kvpt_open(&env, KVPT_OWNER);
+
+	kvpt_ok(kvpt_pool_create(a, "p", 0600, &dense, 1));
+	arg.pool = kvpt.pool_create.pool;
+	kvpt_ok(kvpt_pool_destroy(a, "p", 0));
+	kvpt_ok(kvpt_pool_create(b, "p", 0600, &dense, 1));
+	ck_assert_uint_ne(kvpt.pool_create.pool, arg.pool);
+	ck_assert_int_eq(kvpt_do(a, KVP_OP_POOL_DESTROY, &arg), -ESTALE);
+	ck_assert_uint_eq(arg.head.reason, KVP_REASON_GENERATION);
+	kvpt_ok(kvpt_stats(b, 0, NULL, 0));
+	arg.pool = kvpt_pool_of(b)->id;
+	ck_assert_int_eq(kvpt_do(a, KVP_OP_POOL_DESTROY, &arg), 0);
+	kvpt_expect(kvpt_stats(b, 0, NULL, 0), -EIO, KVP_REASON_DESTROYED);
+}
+END_TEST
+
 START_TEST(test_destroy_while_in_use)
 {
 	struct kvp_client *b = kvpt_open(&env, OTHER), *c = kvpt_open(&env, KVPT_OWNER);
@@ -346,12 +414,22 @@ END_TEST
 START_TEST(test_backing_that_cannot_be)
 {
 	int fd = memfd(8192, SEALS), open_fd = memfd(8192, F_SEAL_SHRINK | F_SEAL_GROW);
-	struct kvp_backing arg = { .fd = fd, .kind = KVP_BACKING_MEMFD + 1, .length = 8192 };
+	struct kvp_backing arg = { .fd = fd, .length = 8192 };
+	u32 kind;
 
 	kvpt_ok(kvpt_pool_create(a, "p", 0, &dense, 1));
-	ck_assert_int_eq(kvpt_do(a, KVP_OP_BACKING_ADD, &arg), -EINVAL);
-	ck_assert_uint_eq(arg.head.reason, KVP_REASON_VALUE);
-	ck_assert_uint_eq(arg.head.where, kvpt_at(struct kvp_backing, kind));
+	for (kind = 0; kind < 6; kind++) {
+		bool known = kind == KVP_BACKING_DMABUF || kind == KVP_BACKING_DEVICE;
+
+		if (kind == KVP_BACKING_MEMFD)
+			continue;
+		arg.kind = kind;
+		/* Through this door, memory files only. */
+		ck_assert_int_eq(kvpt_do(a, KVP_OP_BACKING_ADD, &arg),
+				 known ? -EOPNOTSUPP : -EINVAL);
+		ck_assert_uint_eq(arg.head.reason, known ? KVP_REASON_DOOR : KVP_REASON_VALUE);
+		ck_assert_uint_eq(arg.head.where, known ? 0 : kvpt_at(struct kvp_backing, kind));
+	}
 	kvpt_expect(kvpt_backing_add(a, fd, 0, 0), -EINVAL, KVP_REASON_VALUE);
 	ck_assert_uint_eq(kvpt.head.where, kvpt_at(struct kvp_backing, length));
 	kvpt_expect(kvpt_backing_add(a, fd, 4096, 0), -EKEYREJECTED, KVP_REASON_SEAL);
@@ -362,6 +440,30 @@ START_TEST(test_backing_that_cannot_be)
 	ck_assert_uint_eq(kvpt.pool_info.nr_backings, 0);
 	close(fd);
 	close(open_fd);
+}
+END_TEST
+
+/* The caller never learned of its descriptor. */
+START_TEST(test_backing_that_cannot_be_told)
+{
+	int fd = memfd(8192, SEALS), fds;
+
+	door = kvp_inproc_door;
+	door.write = kvpt_failing_door.write;
+	env.door = &door;
+	kvpt_close(&env, a);
+	a = kvpt_open(&env, KVPT_OWNER);
+	kvpt_ok(kvpt_pool_create(a, "p", 0, &dense, 1));
+	kvpt_ok(kvpt_backing_add(a, fd, 8192, 0));
+	fds = nr_fds();
+	kvpt_fail_write = 1;
+	kvpt_expect(kvpt_backing_get(a, 0), -EFAULT, KVP_REASON_POINTER);
+	ck_assert_int_eq(kvpt_fail_write, 0);
+	ck_assert_int_eq(nr_fds(), fds);
+	kvpt_ok(kvpt_backing_get(a, 0));
+	ck_assert_int_eq(nr_fds(), fds + 1);
+	close(kvpt.backing.fd);
+	close(fd);
 }
 END_TEST
 
@@ -419,6 +521,7 @@ static Suite *suite(void)
 
 	tcase_add_checked_fixture(rights, setup, teardown);
 	tcase_add_loop_test(rights, test_rights_by_mode, 0, (int)ARRAY_SIZE(modes));
+	tcase_add_test(rights, test_further_groups);
 	tcase_add_test(rights, test_unknown_rights);
 	tcase_add_test(rights, test_attach_tells);
 	suite_add_tcase(s, rights);
@@ -431,6 +534,7 @@ static Suite *suite(void)
 
 	tcase_add_checked_fixture(destroy, setup, teardown);
 	tcase_add_test(destroy, test_destroy_of_ones_own);
+	tcase_add_test(destroy, test_destroy_of_a_certain_pool);
 	tcase_add_test(destroy, test_destroy_while_in_use);
 	tcase_add_test(destroy, test_destroy_needs_admin);
 	suite_add_tcase(s, destroy);
@@ -438,6 +542,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(backing, setup, teardown);
 	tcase_add_test(backing, test_backing);
 	tcase_add_test(backing, test_backing_that_cannot_be);
+	tcase_add_test(backing, test_backing_that_cannot_be_told);
 	tcase_add_test(backing, test_as_many_backings_as_there_may_be);
 	tcase_add_test(backing, test_door_without_descriptors);
 	suite_add_tcase(s, backing);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,8 +43,11 @@ static int create(const char *name, const struct kvp_family_config *family, uint
 		  struct kvp_pool **made)
 {
 	struct kvp_pool_config config = { .families = family, .nr_families = 1, .flags = flags };
+	char uri[KVP_NAME_LEN + 16];
 
-	return kvp_pool_create(name, &config, made);
+	if (name)
+		snprintf(uri, sizeof(uri), "inproc:%s", name);
+	return kvp_pool_create(name ? uri : NULL, &config, made);
 }
 
 START_TEST(test_name_is_taken)
@@ -58,9 +62,9 @@ START_TEST(test_name_is_taken)
 	kvpr_says("pool \"ma de\": EINVAL: bad name: expected 1 to 63 of letters");
 	kvpr_expect(kvp_pool_open("inproc:unmade", &b), -ENOENT, KVP_REASON_NO_POOL);
 	kvpr_says("pool \"unmade\": ENOENT: no such pool");
-	kvpr_expect(kvp_pool_destroy_name("unmade", 0), -ENOENT, KVP_REASON_NO_POOL);
+	kvpr_expect(kvp_pool_destroy_name("inproc:unmade", 0), -ENOENT, KVP_REASON_NO_POOL);
 	kvpr_says("pool \"unmade\": ENOENT: no such pool");
-	kvpr_expect(kvp_pool_destroy_name("made", 0), -EBUSY, KVP_REASON_POOL_IN_USE);
+	kvpr_expect(kvp_pool_destroy_name("inproc:made", 0), -EBUSY, KVP_REASON_POOL_IN_USE);
 	kvpr_says("pool \"made\": EBUSY: other clients are attached");
 	ck_assert_ptr_null(b);
 	kvp_pool_close(a);
@@ -186,7 +190,7 @@ START_TEST(test_second_family_is_named)
 	struct kvp_pool *made;
 
 	families[1].row_bytes = 0;
-	kvpr_expect(kvp_pool_create("made", &config, &made), -EINVAL, KVP_REASON_FAMILY);
+	kvpr_expect(kvp_pool_create("inproc:made", &config, &made), -EINVAL, KVP_REASON_FAMILY);
 	ck_assert_uint_eq(kvp_error()->where, 1);
 	kvpr_says("family 1");
 }
@@ -198,13 +202,13 @@ START_TEST(test_number_of_families)
 	struct kvp_pool_config config = { .families = families };
 	struct kvp_pool *made;
 
-	kvpr_expect(kvp_pool_create("made", &config, &made), -EINVAL, KVP_REASON_COUNT);
+	kvpr_expect(kvp_pool_create("inproc:made", &config, &made), -EINVAL, KVP_REASON_COUNT);
 	config.nr_families = KVP_MAX_FAMILIES + 1;
-	kvpr_expect(kvp_pool_create("made", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
+	kvpr_expect(kvp_pool_create("inproc:made", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
 	config.nr_families = 1;
 	config.families = NULL;
-	kvpr_expect(kvp_pool_create("made", &config, &made), -EINVAL, KVP_REASON_POINTER);
-	kvpr_expect(kvp_pool_create("made", NULL, &made), -EINVAL, KVP_REASON_POINTER);
+	kvpr_expect(kvp_pool_create("inproc:made", &config, &made), -EINVAL, KVP_REASON_POINTER);
+	kvpr_expect(kvp_pool_create("inproc:made", NULL, &made), -EINVAL, KVP_REASON_POINTER);
 	kvpr_expect(create(NULL, &dense, 0, &made), -EINVAL, KVP_REASON_POINTER);
 	kvpr_expect(create("made", &dense, 0, NULL), -EINVAL, KVP_REASON_POINTER);
 	kvpr_expect(create("made", &dense, 1U << 31, &made), -EINVAL, KVP_REASON_FLAG);

@@ -156,8 +156,12 @@ static const struct {
 	{ "family=b,dense,8,4,32", "name of its family 0 differs: it is a, b was" },
 	{ "family=a,dense,8,4,32,f16", "dtype of its family 0 differs: it is bf16, f16 was" },
 	{ "family=a,dense,8,4,32&index_tokens=8", "index_tokens" },
+	{ "family=a,dense,8,4,32&mode=640", "mode 0600, 0640 was asked for" },
+	{ "family=a,dense,8,4,32&persistent=yes", "is not persistent: the opposite was" },
 	{ "family=a,dense,8,4,32&family=b,dense,8,4,32", "families" },
 };
+
+#define NR_DIFFERENT	(sizeof(different) / sizeof(different[0]))
 
 START_TEST(test_different_description_is_refused)
 {
@@ -186,6 +190,29 @@ START_TEST(test_different_window_is_refused)
 		    KVP_REASON_FAMILY);
 	kvpr_says("window of its family 0 differs: it is 6, 7 was");
 	kvp_pool_close(a);
+}
+END_TEST
+
+START_TEST(test_mode_and_persistence)
+{
+	static const char uri[] = "inproc:uri-lasting?blocks=3&mode=0640&persistent=yes";
+	struct kvp_pool *pool = kvpr_open(uri);
+	struct kvp_pool *none = NULL;
+	struct kvp_pool_info info;
+
+	kvpr_ok(kvp_pool_get_info(pool, &info));
+	ck_assert_uint_eq(info.mode, 0640);
+	ck_assert_uint_eq(info.pool_flags, KVP_POOL_PERSISTENT);
+	kvp_pool_close(pool);
+	/* It is there still, and is what was asked for. */
+	kvp_pool_close(kvpr_open("inproc:uri-lasting"));
+	kvp_pool_close(kvpr_open(uri));
+	kvp_pool_close(kvpr_open("inproc:uri-lasting?blocks=3"));
+	kvpr_expect(kvp_pool_open("inproc:uri-lasting?blocks=3&persistent=no", &none), -EINVAL,
+		    KVP_REASON_VALUE);
+	kvpr_says("uri-lasting exists and is persistent");
+	ck_assert_ptr_null(none);
+	kvpr_ok(kvp_pool_destroy_name("inproc:uri-lasting", 0));
 }
 END_TEST
 
@@ -259,11 +286,12 @@ struct malformed {
 };
 
 static const struct malformed malformed[] = {
-	{ "", "expected inproc:NAME", "" },
-	{ "uri-bad", "\"uri-bad\"", "uri-bad" },
+	{ "", "name \"\"", "" },
+	{ "?blocks=1", "name \"\"", "?" },
 	{ "file:uri-bad?blocks=1", "\"file\"", "file" },
 	{ ":uri-bad", "expected inproc:NAME", ":" },
-	{ "inproc", "\"inproc\"", "inproc" },
+	{ "INPROC:uri-bad", "\"INPROC\"", "INPROC" },
+	{ "uri-bad?blocks=1:2", "key \"blocks\": \"1:2\"", "blocks" },
 	{ "inproc:uri-bad?", "unknown key \"\"", "" },
 	{ "inproc:uri-bad?blocks=1&", "unknown key \"\"", "" },
 	{ "inproc:uri-bad?blocks=1&&rights=use", "unknown key \"\"", "&rights" },
@@ -293,6 +321,16 @@ static const struct malformed malformed[] = {
 	  "index_tokens" },
 	{ "inproc:uri-bad?blocks=1&index_tokens=4294967296", "key \"index_tokens\"",
 	  "index_tokens" },
+	{ "inproc:uri-bad?mode=0640", "key \"mode\" without", "mode" },
+	{ "inproc:uri-bad?blocks=1&mode=", "key \"mode\": \"\": expected an octal", "mode" },
+	{ "inproc:uri-bad?blocks=1&mode=0", "key \"mode\": \"0\"", "mode" },
+	{ "inproc:uri-bad?blocks=1&mode=0680", "key \"mode\": \"0680\"", "mode" },
+	{ "inproc:uri-bad?blocks=1&mode=1000", "0777", "mode" },
+	{ "inproc:uri-bad?blocks=1&mode=40000000600", "0777", "mode" },
+	{ "inproc:uri-bad?blocks=1&mode=rw", "key \"mode\": \"rw\"", "mode" },
+	{ "inproc:uri-bad?persistent=yes", "key \"persistent\" without", "persistent" },
+	{ "inproc:uri-bad?blocks=1&persistent=1", "expected yes or no", "persistent" },
+	{ "inproc:uri-bad?blocks=1&persistent=", "expected yes or no", "persistent" },
 	{ "inproc:uri-bad?rights=", "use,publish,admin", "rights" },
 	{ "inproc:uri-bad?rights=read", "key \"rights\": \"read\"", "rights" },
 	{ "inproc:uri-bad?rights=use,", "key \"rights\"", "rights" },
@@ -388,15 +426,6 @@ START_TEST(test_null)
 }
 END_TEST
 
-START_TEST(test_device_is_not_here_yet)
-{
-	struct kvp_pool *pool;
-
-	kvpr_expect(kvp_pool_open("dev:pool", &pool), -EOPNOTSUPP, KVP_REASON_DOOR);
-	kvpr_says("/dev/kvpool");
-}
-END_TEST
-
 /* What only the core can judge comes through with its reason. */
 START_TEST(test_index_tokens_that_do_not_fit_the_families)
 {
@@ -422,8 +451,10 @@ static Suite *suite(void)
 	tcase_add_test(opens, test_name_alone_makes_nothing);
 	tcase_add_test(opens, test_pool_ends_with_its_last_client);
 	tcase_add_test(opens, test_same_description_opens_the_same_pool);
-	tcase_add_loop_test(opens, test_different_description_is_refused, 0, 7);
+	tcase_add_loop_test(opens, test_different_description_is_refused, 0,
+			    NR_DIFFERENT);
 	tcase_add_test(opens, test_different_window_is_refused);
+	tcase_add_test(opens, test_mode_and_persistence);
 	tcase_add_loop_test(opens, test_rights_of_who_comes_and_of_who_makes, 0, 6);
 	tcase_add_test(opens, test_rights_are_kept_to);
 	suite_add_tcase(s, opens);
@@ -433,7 +464,6 @@ static Suite *suite(void)
 	tcase_add_loop_test(refused, test_bad_name, 0, 6);
 	tcase_add_test(refused, test_longest_name);
 	tcase_add_test(refused, test_null);
-	tcase_add_test(refused, test_device_is_not_here_yet);
 	tcase_add_test(refused, test_index_tokens_that_do_not_fit_the_families);
 	suite_add_tcase(s, refused);
 	return s;

@@ -125,6 +125,54 @@ START_TEST(test_stats_of_clients)
 }
 END_TEST
 
+/* What both of a uid's clients have, and what one has left behind. */
+START_TEST(test_stats_of_uids)
+{
+	struct kvp_client *c = kvpt_join(&env, 1001, KVP_RIGHT_USE);
+	struct kvp_stats *arg = &kvpt.stats;
+	struct kvp_stats self;
+	u64 mine;
+
+	populate();
+	kvpt_ok(kvpt_create(c, 1, tok, 10, &mine));
+	kvpt_ok(kvpt_alloc(c, 0, 2, &ids[4]));
+	self = kvpt_counters_of(c, KVP_STATS_SELF);
+	kvpt_ok(kvpt_stats_uid(a, 1001, families, 2));
+	expect_family(&families[0], 16, 9, 7, 2, 4);
+	ck_assert_uint_eq(families[0].guaranteed, 0);
+	ck_assert_uint_eq(families[0].limit, KVP_UNLIMITED);
+	ck_assert_uint_eq(families[1].charged, 1);
+	ck_assert_uint_eq(arg->nr_clients, 2);
+	ck_assert_uint_eq(arg->seqs, 1);
+	ck_assert_uint_eq(arg->slots, 6);
+	ck_assert_uint_eq(arg->raw, 3);
+	ck_assert_uint_eq(arg->matches, 1);
+	ck_assert_uint_eq(arg->metadata_bytes, self.metadata_bytes +
+			  kvpt_counters_of(b, KVP_STATS_SELF).metadata_bytes);
+	ck_assert_uint_eq(arg->nodes, 0);
+	ck_assert_uint_eq(arg->published_nodes, 0);
+	kvpt_ok(kvpt_limit_uid(a, 1001, KVP_LIMIT_BLOCKS, 1, 3));
+	kvpt_ok(kvpt_limit_uid(a, KVP_UID_ANY, KVP_LIMIT_BLOCKS, 1, 7));
+	/* Everybody may ask for one's own uid. */
+	kvpt_ok(kvpt_stats_uid(b, 1001, families, 2));
+	ck_assert_uint_eq(families[1].limit, 3);
+	ck_assert_uint_eq(arg->nr_clients, 2);
+	kvpt_ok(kvpt_stats_uid(a, KVPT_OWNER, families, 2));
+	ck_assert_uint_eq(families[1].limit, 7);
+	kvpt_expect(kvpt_stats_uid(b, KVPT_OWNER, NULL, 0), -EACCES, KVP_REASON_RIGHT_ADMIN);
+	kvpt_expect(kvpt_stats_uid(b, 4711, NULL, 0), -EACCES, KVP_REASON_RIGHT_ADMIN);
+	kvpt_expect(kvpt_stats_uid(a, 4711, NULL, 0), -ENOENT, KVP_REASON_NO_CLIENT);
+	kvpt_expect(kvpt_stats_uid(a, 1ULL << 32 | 1001, NULL, 0), -ENOENT,
+		    KVP_REASON_NO_CLIENT);
+	kvpt_expect(kvpt_stats_uid(a, KVP_STATS_SELF, NULL, 0), -ENOENT, KVP_REASON_NO_CLIENT);
+	kvpt_close(&env, c);
+	kvpt_ok(kvpt_stats_uid(a, 1001, families, 2));
+	ck_assert_uint_eq(arg->nr_clients, 1);
+	ck_assert_uint_eq(arg->raw, 1);
+	ck_assert_uint_eq(families[0].charged, 1);
+}
+END_TEST
+
 START_TEST(test_limits_and_guarantees_are_shown)
 {
 	kvpt_ok(kvpt_limit(a, kvpt_client_id(b), KVP_LIMIT_GUARANTEE, 0, 5));
@@ -194,7 +242,7 @@ START_TEST(test_stats_refused)
 {
 	struct kvp_client *c = kvpt_join(&env, KVPT_OWNER, KVP_RIGHT_ADMIN);
 	u64 gone = kvpt_client_id(b);
-	struct kvp_stats arg = { .head.flags = 1 };
+	struct kvp_stats arg = { .head.flags = 2 };
 
 	kvpt_expect(kvpt_stats(b, kvpt_client_id(a), NULL, 0), -EACCES, KVP_REASON_RIGHT_ADMIN);
 	kvpt_expect(kvpt_stats(b, 12345, NULL, 0), -EACCES, KVP_REASON_RIGHT_ADMIN);
@@ -533,6 +581,31 @@ START_TEST(test_others_see_themselves)
 }
 END_TEST
 
+START_TEST(test_who_a_client_is)
+{
+	const struct kvp_cred cred = {
+		.uid = 1001, .gid = 1, .pid = 0xfffffff0, .command = "fifteen letters",
+	};
+	struct kvp_client *c = kvpt_open_cred(&env, &cred);
+	u64 match;
+
+	kvpt_ok(kvpt_pool_attach(c, KVPT_POOL_NAME, KVP_RIGHT_USE));
+	kvpt_ok(kvpt_make_published(a, 1, tok, 8));
+	kvpt_ok(kvpt_match(c, 1, tok, 8, &match));
+	usleep(2000);
+	kvpt_ok(kvpt_client_list(c, clients, 1));
+	ck_assert_uint_eq(clients[0].pid, 0xfffffff0);
+	ck_assert_str_eq(clients[0].command, "fifteen letters");
+	ck_assert_uint_eq(clients[0].matches, 1);
+	ck_assert_uint_eq(clients[0].exports, 0);
+	ck_assert_uint_eq(clients[0].maker, 0);
+	ck_assert_uint_eq(clients[0].imports, 0);
+	ck_assert_uint_eq(clients[0].flags, 0);
+	ck_assert_uint_ge(clients[0].age_ns, 2000000);
+	ck_assert_uint_lt(clients[0].age_ns, 60000000000);
+}
+END_TEST
+
 START_TEST(test_a_list_longer_than_its_room)
 {
 	memset(clients, 0xff, sizeof(clients));
@@ -594,6 +667,7 @@ int main(void)
 	tcase_add_test(t, test_stats_of_the_pool);
 	tcase_add_test(t, test_metadata_is_that_of_the_pool_and_of_all_clients);
 	tcase_add_test(t, test_stats_of_clients);
+	tcase_add_test(t, test_stats_of_uids);
 	tcase_add_test(t, test_limits_and_guarantees_are_shown);
 	tcase_add_test(t, test_charges_that_outlive_their_client);
 	tcase_add_test(t, test_outputs_do_not_depend_on_what_stood_there);
@@ -611,6 +685,7 @@ int main(void)
 	tcase_add_test(t, test_dump_refused);
 	tcase_add_test(t, test_an_administrator_sees_all_clients);
 	tcase_add_test(t, test_others_see_themselves);
+	tcase_add_test(t, test_who_a_client_is);
 	tcase_add_test(t, test_a_list_longer_than_its_room);
 	tcase_add_test(t, test_more_clients_than_a_hold_of_the_lock);
 	tcase_add_test(t, test_list_refused);

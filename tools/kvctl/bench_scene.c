@@ -69,10 +69,10 @@ static int open_pool(struct bench_scene *scene)
 		.row_bytes = 1,		/* never touched */
 	};
 	struct kvp_pool_config config = { .families = &family, .nr_families = 1 };
-	char name[KVP_NAME_LEN];
+	char name[KVP_NAME_LEN + 8];
 	int err;
 
-	snprintf(name, sizeof(name), "bench-%u-%llu-%u", scene->tokens,
+	snprintf(name, sizeof(name), "inproc:bench-%u-%llu-%u", scene->tokens,
 		 (unsigned long long)scene->published, scene->shape);
 	err = kvp_identity_digest(&identity, scene->space);
 	identity.model = "bench-other";

@@ -80,11 +80,11 @@ static const char doc[] =
 	"Shows the blocks of a pool: state, owner (the client it is charged to), references, age, "
 	"identity (namespace, depth and node of the index), the block before it in its prefix, "
 	"and why it is not free. Runs of free blocks share a line."
-	"\vPOOL is a URI, or a name, which stands for inproc:NAME. AGE is the time since the block "
+	"\vPOOL is a URI or a name, see kvpool(7). AGE is the time since the block "
 	"was taken or published. SPACE is the beginning of the namespace digest, DEPTH the "
 	"place of its index node in the prefix (1: the first), PARENT the first block of the "
-	"node before. Without the right admin the owner and references of blocks that others "
-	"hold and have not published are shown as '?'.\n\n"
+	"node before. Without the right admin the owner, references and age of blocks that "
+	"others hold and have not published are shown as '?'.\n\n"
 	"The list is not of one moment: blocks may change while it is read.\n\n"
 	"Example, what keeps blocks from being reclaimed:\n"
 	"  kvctl blocks POOL --why covered --limit 20";
@@ -164,25 +164,6 @@ static bool take(struct listing *listing, const struct kvp_block_entry *entry)
 
 /* ---- text ---- */
 
-#define AGE_LEN	32
-
-static const char *age_text(uint64_t ns, char buf[AGE_LEN])
-{
-	uint64_t ms = ns / 1000000;
-
-	if (!ns)
-		snprintf(buf, AGE_LEN, "-");
-	else if (ms < 1000)
-		snprintf(buf, AGE_LEN, "%llums", (unsigned long long)ms);
-	else if (ms < 100 * 1000)
-		snprintf(buf, AGE_LEN, "%.1fs", (double)ms / 1000);
-	else if (ms < 100 * 60 * 1000)
-		snprintf(buf, AGE_LEN, "%llum", (unsigned long long)ms / 60 / 1000);
-	else
-		snprintf(buf, AGE_LEN, "%lluh", (unsigned long long)ms / 3600 / 1000);
-	return buf;
-}
-
 /* A number, or @none where there is none. */
 static void print_column(int width, bool is, uint64_t value, const char *none)
 {
@@ -233,7 +214,7 @@ static bool print_block(void *arg, const struct kvp_block_entry *entry)
 	uint64_t index = KVP_BLOCK_INDEX(entry->block);
 	bool hidden = kvctl_entry_hidden(entry);
 	bool named = entry->node != KVP_NODE_NONE;
-	char age[AGE_LEN];
+	char age[KVCTL_AGE_LEN];
 
 	if (!take(listing, entry))
 		return true;
@@ -252,7 +233,7 @@ static bool print_block(void *arg, const struct kvp_block_entry *entry)
 	printf("  %-9s", kvctl_state_name(entry->state));
 	print_column(6, entry->client, entry->client, hidden ? "?" : "-");
 	print_column(5, !hidden, entry->count, "?");
-	printf(" %6s", hidden ? "?" : age_text(entry->age_ns, age));
+	printf(" %6s", hidden ? "?" : kvctl_age_words(entry->age_ns, age));
 	print_space(command, entry);
 	print_column(6, named, entry->depth, "-");
 	print_column(8, named, entry->node, "-");
@@ -410,8 +391,9 @@ int kvctl_blocks(int argc, char **argv)
 
 	if (!kvctl_args(&argp, argc, argv, &command, &status))
 		return status;
-	if (!kvctl_view_open(argv[0], command.pool, true, &view))
-		return KVCTL_FAILED;
+	status = kvctl_view_open(argv[0], command.pool, true, &view);
+	if (status)
+		return status;
 	if (!kvctl_view_families(&view, "--family", command.family, &first, &end))
 		status = KVCTL_USAGE;
 	else if (command.json)

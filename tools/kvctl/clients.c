@@ -3,10 +3,9 @@
  * kvctl clients - who is attached to a pool, and what each has.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "args.h"
+#include "client_list.h"
 #include "json.h"
 #include "kvctl.h"
 #include "view.h"
@@ -20,23 +19,6 @@ struct command {
 	bool json;
 };
 
-/**
- * struct client - one client, as it is shown
- * @entry: who it is and what it has
- * @stats: its counters
- * @families: what it has of each family
- */
-struct client {
-	struct kvp_client_entry entry;
-	struct kvp_stats stats;
-	struct kvp_family_stats families[KVP_MAX_FAMILIES];
-};
-
-struct clients {
-	struct client *at;
-	uint32_t nr;
-};
-
 static const struct argp_option options[] = {
 	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
 	{ 0 },
@@ -44,9 +26,10 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
 	"Shows who is attached to a pool: rights, sequences, slots in their tables, raw "
-	"references, open matches, bytes of metadata, and for each family the blocks that are "
-	"charged to it, its guarantee and its limit."
-	"\vPOOL is a URI, or a name, which stands for inproc:NAME. The client that looks is left "
+	"references, open matches, bytes of metadata, exports that it made, since when, the "
+	"process that opened it, and for each family the blocks that are charged to it, its "
+	"guarantee and its limit. Exports are clients too: `kvctl exports' shows more of them."
+	"\vPOOL is a URI or a name, see kvpool(7). The client that looks is left "
 	"out. Without the right admin no others are shown, which is said. Clients may come and "
 	"go while the list is read.\n\n"
 	"Example:\n"
@@ -70,92 +53,31 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int read_entries(struct kvctl_view *view, struct kvp_client_entry **entries, uint32_t *nr)
-{
-	uint32_t total = 0;
-	int err;
-
-	*entries = NULL;
-	do {	/* until none has come meanwhile */
-		free(*entries);
-		*nr = total + 16;
-		*entries = calloc(*nr, sizeof(**entries));
-		if (!*entries)
-			return -ENOMEM;
-		err = kvp_pool_clients(view->pool, *entries, nr, &total);
-	} while (!err && *nr < total);
-	return err;
-}
-
-/* All but the one that looks, and those that have gone since the list was read. */
-static int read_clients(struct kvctl_view *view, struct clients *clients)
-{
-	struct kvp_client_entry *entries;
-	struct client *client;
-	uint32_t nr, i;
-	int err;
-
-	clients->nr = 0;
-	clients->at = NULL;
-	err = read_entries(view, &entries, &nr);
-	if (!err)
-		clients->at = calloc(nr + 1, sizeof(*clients->at));
-	if (!err && !clients->at)
-		err = -ENOMEM;
-	for (i = 0; !err && i < nr; i++) {
-		if (entries[i].client == view->info.client)
-			continue;
-		client = &clients->at[clients->nr];
-		client->entry = entries[i];
-		err = kvp_pool_stats(view->pool, entries[i].client, &client->stats,
-				     client->families, view->info.nr_families);
-		clients->nr += !err;
-		if (err == -ENOENT)
-			err = 0;
-	}
-	free(entries);
-	return err;
-}
-
 /* ---- text ---- */
 
-static void print_limit(const char *words, uint64_t value)
-{
-	if (value != KVP_UNLIMITED)
-		printf(", %s %llu", words, (unsigned long long)value);
-}
-
-static void print_client(const struct kvctl_view *view, const struct client *client)
+static void print_client(const struct kvctl_view *view, const struct kvctl_client *client)
 {
 	const struct kvp_client_entry *entry = &client->entry;
-	char text[KVCTL_LABEL_LEN];
-	uint32_t i;
+	char text[KVCTL_LABEL_LEN], age[KVCTL_AGE_LEN];
 
-	printf("%8llu %6u  %-17s %6llu %8llu %6llu %8llu %10llu %8llu\n",
+	printf("%8llu %6u  %-17s %6llu %8llu %6llu %8llu %10llu %8llu %8llu %6s %7u  %s",
 	       (unsigned long long)entry->client, entry->uid,
 	       kvctl_rights_words(entry->rights, text), (unsigned long long)entry->seqs,
 	       (unsigned long long)entry->slots, (unsigned long long)entry->raw,
 	       (unsigned long long)client->stats.matches,
 	       (unsigned long long)client->stats.metadata_bytes,
-	       (unsigned long long)entry->charged);
-	for (i = 0; i < view->info.nr_families; i++) {
-		const struct kvp_family_stats *family = &client->families[i];
-
-		if (!family->charged && !family->guaranteed && family->limit == KVP_UNLIMITED)
-			continue;
-		printf("%8s   %s: %llu blocks charged", "",
-		       kvctl_family_label(view->families[i], i, text),
-		       (unsigned long long)family->charged);
-		if (family->guaranteed)
-			printf(", guaranteed %llu (%llu not used)",
-			       (unsigned long long)family->guaranteed,
-			       (unsigned long long)family->unmet);
-		print_limit("limit", family->limit);
-		printf("\n");
-	}
+	       (unsigned long long)entry->charged, (unsigned long long)entry->exports,
+	       kvctl_age_words(entry->age_ns, age), entry->pid, entry->command);
+	if (kvctl_is_export(client))
+		printf(" (%s of client %llu)",
+		       entry->flags & KVP_CLIENT_REVOKED ? "revoked export" : "export",
+		       (unsigned long long)entry->maker);
+	printf("\n");
+	if (!kvctl_is_export(client))
+		kvctl_charged_print(view, client->families, "           ");
 }
 
-static void print(const struct kvctl_view *view, const struct clients *clients)
+static void print(const struct kvctl_view *view, const struct kvctl_clients *clients)
 {
 	uint32_t i;
 
@@ -165,33 +87,14 @@ static void print(const struct kvctl_view *view, const struct clients *clients)
 		printf("no clients\n");
 		return;
 	}
-	printf("%8s %6s  %-17s %6s %8s %6s %8s %10s %8s\n", "CLIENT", "UID", "RIGHTS", "SEQS",
-	       "SLOTS", "RAW", "MATCHES", "METADATA", "CHARGED");
+	printf("%8s %6s  %-17s %6s %8s %6s %8s %10s %8s %8s %6s %7s  %s\n", "CLIENT", "UID",
+	       "RIGHTS", "SEQS", "SLOTS", "RAW", "MATCHES", "METADATA", "CHARGED", "EXPORTS",
+	       "AGE", "PID", "COMMAND");
 	for (i = 0; i < clients->nr; i++)
 		print_client(view, &clients->at[i]);
 }
 
 /* ---- JSON ---- */
-
-static json_t *families_json(const struct kvctl_view *view, const struct client *client)
-{
-	const struct kvp_family_stats *family;
-	json_t *array = json_array(), *object;
-	uint32_t i;
-
-	for (i = 0; i < view->info.nr_families; i++) {
-		family = &client->families[i];
-		object = json_pack("{s:i, s:s, s:I, s:I, s:I, s:o}",
-				   "family", i,
-				   "name", view->families[i]->name,
-				   "charged", (json_int_t)family->charged,
-				   "guaranteed", (json_int_t)family->guaranteed,
-				   "unmet", (json_int_t)family->unmet,
-				   "limit", kvctl_json_limit(family->limit));
-		kvctl_json_append(&array, object);
-	}
-	return array;
-}
 
 static json_t *rights_json(uint32_t rights)
 {
@@ -206,13 +109,25 @@ static json_t *rights_json(uint32_t rights)
 	return array;
 }
 
-static json_t *client_json(const struct kvctl_view *view, const struct client *client)
+static json_t *flags_json(uint32_t flags)
+{
+	json_t *array = json_array();
+
+	if (flags & KVP_CLIENT_EXPORT)
+		kvctl_json_append(&array, json_string("export"));
+	if (flags & KVP_CLIENT_REVOKED)
+		kvctl_json_append(&array, json_string("revoked"));
+	return array;
+}
+
+static json_t *client_json(const struct kvctl_view *view, const struct kvctl_client *client)
 {
 	const struct kvp_client_entry *entry = &client->entry;
 
-	return json_pack("{s:I, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+	return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o,"
+			 " s:o}",
 			 "client", (json_int_t)entry->client,
-			 "uid", entry->uid,
+			 "uid", (json_int_t)entry->uid,
 			 "rights", rights_json(entry->rights),
 			 "seqs", (json_int_t)entry->seqs,
 			 "slots", (json_int_t)entry->slots,
@@ -220,10 +135,16 @@ static json_t *client_json(const struct kvctl_view *view, const struct client *c
 			 "matches", (json_int_t)client->stats.matches,
 			 "metadata_bytes", (json_int_t)client->stats.metadata_bytes,
 			 "charged", (json_int_t)entry->charged,
-			 "families", families_json(view, client));
+			 "exports", (json_int_t)entry->exports,
+			 "age_ns", (json_int_t)entry->age_ns,
+			 "pid", (json_int_t)entry->pid,
+			 "command", entry->command,
+			 "flags", flags_json(entry->flags),
+			 "families", kvctl_is_export(client) ? json_array() :
+				     kvctl_charged_json(view, client->families));
 }
 
-static json_t *clients_json(const struct kvctl_view *view, const struct clients *clients)
+static json_t *clients_json(const struct kvctl_view *view, const struct kvctl_clients *clients)
 {
 	json_t *array = json_array();
 	uint32_t i;
@@ -240,15 +161,16 @@ int kvctl_clients(int argc, char **argv)
 		.options = options, .parser = parse, .args_doc = "POOL", .doc = doc,
 	};
 	struct command command = { 0 };
-	struct clients clients;
+	struct kvctl_clients clients;
 	struct kvctl_view view;
 	int status;
 
 	if (!kvctl_args(&argp, argc, argv, &command, &status))
 		return status;
-	if (!kvctl_view_open(argv[0], command.pool, true, &view))
-		return KVCTL_FAILED;
-	if (read_clients(&view, &clients)) {
+	status = kvctl_view_open(argv[0], command.pool, true, &view);
+	if (status)
+		return status;
+	if (kvctl_clients_read(&view, &clients)) {
 		status = kvctl_view_failed(&view);
 	} else if (command.json) {
 		status = kvctl_json_write(argv[0], clients_json(&view, &clients));
@@ -256,7 +178,7 @@ int kvctl_clients(int argc, char **argv)
 		print(&view, &clients);
 		status = kvctl_output_done(argv[0]);
 	}
-	free(clients.at);
+	kvctl_clients_free(&clients);
 	kvctl_view_close(&view);
 	return status;
 }

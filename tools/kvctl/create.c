@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "args.h"
+#include "create_limit.h"
+#include "door.h"
 #include "json.h"
 #include "kvctl.h"
+#include "stop.h"
 #include "view.h"
 
 enum {
@@ -22,6 +25,7 @@ enum {
 	OPT_DIGESTS,
 	OPT_MODE,
 	OPT_LIMIT,
+	OPT_HOLD,
 	OPT_JSON,
 };
 
@@ -35,8 +39,9 @@ enum {
  * @nodes: index nodes, 0: not given
  * @extras: digests, 0: not given
  * @mode: permission bits, 0: not given
- * @limits: arguments of --limit
+ * @limits: each --limit
  * @nr_limits: how many
+ * @hold: the pool lives while it has clients, of which this is one until a signal
  * @json: print an object
  */
 struct command {
@@ -46,8 +51,9 @@ struct command {
 	uint64_t nodes;
 	uint64_t extras;
 	uint64_t mode;
-	const char *limits[MAX_LIMITS];
+	struct kvctl_new_limit limits[MAX_LIMITS];
 	size_t nr_limits;
+	bool hold;
 	bool json;
 };
 
@@ -70,20 +76,27 @@ static const struct argp_option options[] = {
 	{ "mode", OPT_MODE, "OCTAL", 0,
 	  "Permission bits as of a file: r is the right use, w publish (0600)", 0 },
 	{ "limit", OPT_LIMIT, "[FAMILY.]WHAT=N", 0,
-	  "A limit of each client: slots, seqs, raw, matches, metadata (bytes); blocks and "
-	  "guarantee (blocks left to it) of one family, or without FAMILY of each", 0 },
-	{ NULL, 0, NULL, 0, "Output:", 5 },
+	  "A limit of each client: slots, seqs, raw, matches, metadata (bytes), exports, "
+	  "backings; blocks and guarantee (blocks left to it) of one family, or without FAMILY "
+	  "of each", 0 },
+	{ NULL, 0, NULL, 0, "How long it lives:", 5 },
+	{ "hold", OPT_HOLD, NULL, 0,
+	  "Not until it is destroyed, but while it has clients; be one until a signal comes "
+	  "(^C), which needs no right to make persistent pools", 0 },
+	{ NULL, 0, NULL, 0, "Output:", 6 },
 	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
 	{ 0 },
 };
 
 static const char doc[] =
 	"Makes a pool, which lives until it is destroyed, and says what it is. It is an error if "
-	"there is one of that name."
-	"\vPOOL is a name, which stands for inproc:NAME, or a URI, whose keys and the options "
-	"are taken together. A pool inside a process ends with the process: on "
-	"the command line this shows what would be made, in `kvctl shell' the lines that follow "
-	"can use it.\n\n"
+	"there is one of that name. Nobody can open it before its limits are set; if anything is "
+	"refused, there is no pool."
+	"\vPOOL is a name or a URI, see kvpool(7), whose keys and the options are taken "
+	"together; the keys persistent and rights are refused (see --hold). One of them has to "
+	"say what to make: blocks or family. A pool inside a process (inproc:NAME) ends with the "
+	"process: on the command line this shows what would be made, in `kvctl shell' the lines "
+	"that follow can use it.\n\n"
 	"Examples:\n"
 	"  kvctl create x --blocks 100 --block-tokens 16\n"
 	"  kvctl create y --family kv,dense,1000,16,1024 --family swa,window,64,16,512,128";
@@ -127,8 +140,43 @@ static error_t add_limit(struct argp_state *state, const char *text)
 		argp_error(state, "more than %u times --limit", MAX_LIMITS);
 		return EINVAL;
 	}
-	command->limits[command->nr_limits++] = text;
+	if (!kvctl_new_limit_parse(text, &command->limits[command->nr_limits++])) {
+		argp_error(state, "--limit is '%s'; expected [FAMILY.]WHAT=N with WHAT one of "
+			   "blocks, guarantee (which may have a FAMILY), slots, seqs, raw, "
+			   "matches, metadata, exports, backings", text);
+		return EINVAL;
+	}
 	return 0;
+}
+
+/* How long it lives --hold says, and its maker has all rights: no key of the URI is ignored. */
+static error_t take_pool(struct argp_state *state, char *text)
+{
+	struct command *command = state->input;
+
+	if (kvctl_pool_has_key(text, "persistent=")) {
+		argp_error(state, "POOL has the key persistent; expected --hold for a pool that "
+			   "lives while it has clients, or nothing for one that persists");
+		return EINVAL;
+	}
+	if (kvctl_pool_has_key(text, "rights=")) {
+		argp_error(state, "POOL has the key rights, which is of who opens a pool; "
+			   "expected none: its maker has all rights, with --hold as long as it "
+			   "stays");
+		return EINVAL;
+	}
+	return kvctl_args_one(state, "POOL", text, &command->pool);
+}
+
+static error_t check(struct argp_state *state)
+{
+	const struct command *command = state->input;
+
+	if (command->query_len || strchr(command->pool, '?'))
+		return 0;
+	argp_error(state, "it is not said what to make; expected --blocks N or --family SPEC, or "
+		   "such keys in POOL");
+	return EINVAL;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -157,152 +205,147 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_mode(state, arg, &command->mode);
 	case OPT_LIMIT:
 		return add_limit(state, arg);
+	case OPT_HOLD:
+		command->hold = true;
+		return 0;
 	case OPT_JSON:
 		command->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		return kvctl_args_one(state, "POOL", arg, &command->pool);
+		return take_pool(state, arg);
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "no POOL given");
 		return EINVAL;
+	case ARGP_KEY_END:
+		return check(state);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* ---- limits ---- */
+/* ---- the pool ---- */
 
-static const struct limit_word {
-	const char *word;
-	uint32_t mask;
-	size_t offset;
-	bool of_family;
-} limit_words[] = {
-	{ "blocks", KVP_LIMIT_BLOCKS, offsetof(struct kvp_limit, blocks), true },
-	{ "guarantee", KVP_LIMIT_GUARANTEE, offsetof(struct kvp_limit, guarantee), true },
-	{ "slots", KVP_LIMIT_SLOTS, offsetof(struct kvp_limit, slots), false },
-	{ "seqs", KVP_LIMIT_SEQS, offsetof(struct kvp_limit, seqs), false },
-	{ "raw", KVP_LIMIT_RAW, offsetof(struct kvp_limit, raw), false },
-	{ "matches", KVP_LIMIT_MATCHES, offsetof(struct kvp_limit, matches), false },
-	{ "metadata", KVP_LIMIT_METADATA, offsetof(struct kvp_limit, metadata_bytes), false },
+/**
+ * struct description - what is to be made
+ * @config: the pool
+ * @families: its families
+ * @names: theirs
+ */
+struct description {
+	struct kvp_pool_config config;
+	struct kvp_family_config families[KVP_MAX_FAMILIES];
+	char names[KVP_MAX_FAMILIES][KVP_FAMILY_NAME_LEN];
 };
 
-static int bad_limit(const char *who, const char *text)
+/* What else there is to say of a pool that could not be made. */
+static int make_failed(const char *who, const char *pool)
 {
-	fprintf(stderr, "%s: --limit is '%s'; expected [FAMILY.]WHAT=N with WHAT one of blocks, "
-		"guarantee (which may have a FAMILY), slots, seqs, raw, matches, metadata\n",
-		who, text);
-	return KVCTL_USAGE;
+	int status = kvctl_error_status();
+
+	kvctl_print_error(who, pool);
+	if (kvp_error()->reason == KVP_REASON_PERSISTENT)
+		fprintf(stderr, "%s: --hold makes a pool that lives while it has clients, and is "
+			"one until ^C\n", who);
+	return status;
 }
 
-/* Set one limit of those who attach from now on. */
-static int set_limit(const struct kvctl_view *view, const char *text)
+/* What the URI says, of which @probe was made, and the options. An exit status. */
+static int describe_as(const struct kvctl_view *probe, struct command *command,
+		       struct description *what)
 {
-	struct kvp_limit limit = { 0 };
-	uint32_t first, end, i = 0;
-	const struct limit_word *word = NULL;
-	char copy[64], *what, *value, *dot;
-	uint64_t number;
+	struct kvp_pool_config *config = &what->config;
+	size_t i;
 
-	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
-		return bad_limit(view->who, text);
-	value = strchr(copy, '=');
-	if (!value)
-		return bad_limit(view->who, text);
-	*value++ = '\0';
-	dot = strrchr(copy, '.');
-	what = dot ? dot + 1 : copy;
-	for (i = 0; i < sizeof(limit_words) / sizeof(limit_words[0]); i++) {
-		if (!strcmp(limit_words[i].word, what))
-			word = &limit_words[i];
+	if (kvp_pool_describe(probe->pool, config, what->families, KVP_MAX_FAMILIES))
+		return kvctl_view_failed(probe);
+	for (i = 0; i < config->nr_families; i++) {
+		snprintf(what->names[i], sizeof(what->names[i]), "%s", what->families[i].name);
+		what->families[i].name = what->names[i];
 	}
-	if (!word || (dot && !word->of_family) ||
-	    !kvctl_parse_number(value, 0, UINT64_MAX - 1, &number))
-		return bad_limit(view->who, text);
-	if (dot)
-		*dot = '\0';
-	if (!kvctl_view_families(view, "--limit's FAMILY", dot ? copy : NULL, &first, &end))
-		return KVCTL_USAGE;
-	limit.mask = word->mask;
-	memcpy((char *)&limit + word->offset, &number, sizeof(number));
-	for (i = first; i < (word->of_family ? end : first + 1); i++) {
-		limit.family = i;
-		if (kvp_pool_limit(view->pool, &limit)) {
-			fprintf(stderr, "%s: --limit %s: %s\n", view->who, text,
-				kvp_error()->text);
-			return KVCTL_FAILED;
-		}
+	config->flags = KVP_POOL_STAGED | (command->hold ? 0 : KVP_POOL_PERSISTENT);
+	if (command->mode)
+		config->mode = (uint32_t)command->mode;
+	if (command->nodes)
+		config->nodes = command->nodes;
+	if (command->extras)
+		config->extras = command->extras;
+	for (i = 0; i < command->nr_limits; i++) {
+		if (!kvctl_new_limit_family(probe, &command->limits[i]))
+			return KVCTL_USAGE;
 	}
 	return KVCTL_OK;
 }
 
-/* ---- the pool ---- */
-
 /*
- * What the URI says, in @config: the pool that it describes is made once for that, and ends with
- * its only client, @probe.
+ * A pool as the URI describes it is made once to learn what that is, in this process whatever the
+ * door, and under a name of its own; it ends with its only client.
  */
-static int describe(const char *uri, struct kvp_pool **probe, struct kvp_pool_config *config,
-		    struct kvp_family_config families[KVP_MAX_FAMILIES])
+static int describe(const char *who, const char *uri, struct command *command,
+		    struct description *what)
 {
-	int err = kvp_pool_open(uri, probe);
-
-	if (err)
-		return err;
-	err = kvp_pool_describe(*probe, config, families, KVP_MAX_FAMILIES);
-	if (err)
-		kvp_pool_close(*probe);
-	return err;
-}
-
-static int make(const char *uri, const struct command *command, struct kvp_pool **result)
-{
-	struct kvp_family_config families[KVP_MAX_FAMILIES];
-	char names[KVP_MAX_FAMILIES][KVP_FAMILY_NAME_LEN];
-	struct kvp_pool_config config;
-	char name[KVP_NAME_LEN];
+	char local[KVCTL_URI_LEN + 32];
+	struct kvctl_view view;
 	struct kvp_pool *probe;
-	size_t i;
-	int err;
+	int status;
 
-	err = describe(uri, &probe, &config, families);
-	if (err)
-		return err;
-	snprintf(name, sizeof(name), "%s", kvp_pool_name(probe));
-	for (i = 0; i < config.nr_families; i++) {
-		snprintf(names[i], sizeof(names[i]), "%s", families[i].name);
-		families[i].name = names[i];
+	snprintf(local, sizeof(local), "inproc:as-described%s", strchrnul(uri, '?'));
+	if (kvp_pool_open(local, &probe))
+		return make_failed(who, command->pool);
+	if (!kvctl_view_of(who, probe, &view)) {
+		kvp_pool_close(probe);
+		return KVCTL_FAILED;
 	}
-	kvp_pool_close(probe);
-	config.flags = KVP_POOL_PERSISTENT;
-	if (command->mode)
-		config.mode = (uint32_t)command->mode;
-	if (command->nodes)
-		config.nodes = command->nodes;
-	if (command->extras)
-		config.extras = command->extras;
-	return kvp_pool_create(name, &config, result);
+	status = describe_as(&view, command, what);
+	kvctl_view_close(&view);
+	return status;
 }
 
-static int set_limits(const struct kvctl_view *view, const struct command *command)
+/* Make it, seen by nobody else as yet. */
+static int make(const char *who, const char *uri, struct command *command, struct kvp_pool **made)
+{
+	struct description what;
+	char name[KVCTL_URI_LEN];
+	int status;
+
+	status = describe(who, uri, command, &what);
+	if (status)
+		return status;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(uri, "?"), uri);
+	return kvp_pool_create(name, &what.config, made) ? make_failed(who, command->pool)
+							 : KVCTL_OK;
+}
+
+/* Set the limits, and then let others see the pool. */
+static int finish(const struct kvctl_view *view, const struct command *command)
 {
 	int status = KVCTL_OK;
 	size_t i;
 
 	for (i = 0; i < command->nr_limits && !status; i++)
-		status = set_limit(view, command->limits[i]);
+		status = kvctl_new_limit_set(view, &command->limits[i]);
+	if (!status && kvp_pool_ready(view->pool))
+		status = kvctl_view_failed(view);
 	return status;
 }
 
 /* ---- saying what was made ---- */
 
-static void print(const struct kvctl_view *view)
+static const char *life_words(const struct kvctl_view *view, enum kvp_door_kind door)
+{
+	if (!(view->info.pool_flags & KVP_POOL_PERSISTENT))
+		return "while it has clients";
+	return door == KVP_DOOR_INPROC ? "until it is destroyed or this process ends"
+				       : "until it is destroyed";
+}
+
+static void print(const struct kvctl_view *view, enum kvp_door_kind door)
 {
 	char label[KVCTL_LABEL_LEN];
 	uint32_t i;
 
-	printf("pool %s: mode %04o, index nodes of %u tokens, lives until it is destroyed\n",
-	       view->info.name, view->info.mode, view->info.index_tokens);
+	printf("pool %s: mode %04o, index nodes of %u tokens, lives %s\n",
+	       view->info.name, view->info.mode, view->info.index_tokens,
+	       life_words(view, door));
 	for (i = 0; i < view->info.nr_families; i++) {
 		printf("  %s: ", kvctl_family_label(view->families[i], i, label));
 		kvctl_family_print(view->families[i], stdout);
@@ -317,16 +360,58 @@ static json_t *create_json(const struct kvctl_view *view)
 
 	for (i = 0; i < view->info.nr_families; i++)
 		kvctl_json_append(&families, kvctl_family_json(view->families[i], i));
-	return json_pack("{s:s, s:I, s:i, s:o, s:b, s:i, s:I, s:I, s:o}",
+	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:i, s:I, s:I, s:o}",
 			 "pool", view->info.name,
 			 "pool_id", (json_int_t)view->info.pool,
-			 "uid", view->info.uid,
+			 "uid", (json_int_t)view->info.uid,
 			 "mode", json_sprintf("%04o", view->info.mode),
-			 "persistent", 1,
+			 "persistent", !!(view->info.pool_flags & KVP_POOL_PERSISTENT),
 			 "index_tokens", view->info.index_tokens,
 			 "nodes", (json_int_t)view->info.nodes,
 			 "metadata_bytes", (json_int_t)view->info.metadata_bytes,
 			 "families", families);
+}
+
+/* Be a client of the pool until a signal. It may be destroyed meanwhile. */
+static int hold(const struct kvctl_view *view, const struct kvctl_stop *stop)
+{
+	struct pollfd fd = { .fd = kvp_pool_fd(view->pool), .events = 0 };
+	int signal = 0;
+
+	while (!signal && !fd.revents)
+		signal = kvctl_stop_wait(stop, &fd, 1, -1);
+	if (signal)
+		return KVCTL_OK;
+	fprintf(stderr, "%s: pool %s was destroyed\n", view->who, view->info.name);
+	return KVCTL_FAILED;
+}
+
+/* Make the pool of @uri, say so, and hold it if that is wanted. */
+static int create(const char *who, const char *uri, struct command *command,
+		  const struct kvctl_stop *stop)
+{
+	struct kvctl_view view;
+	struct kvp_pool *made;
+	int status;
+
+	status = make(who, uri, command, &made);
+	if (status)
+		return status;
+	if (!kvctl_view_of(who, made, &view)) {
+		kvp_pool_close(made);
+		return KVCTL_FAILED;
+	}
+	status = finish(&view, command);
+	if (!status && command->json) {
+		status = kvctl_json_write(who, create_json(&view));
+	} else if (!status) {
+		print(&view, kvctl_door_of(uri));
+		status = kvctl_output_done(who);
+	}
+	if (!status && command->hold)
+		status = hold(&view, stop);
+	kvctl_view_close(&view);	/* and a pool that is not ready with it */
+	return status;
 }
 
 int kvctl_create(int argc, char **argv)
@@ -336,8 +421,7 @@ int kvctl_create(int argc, char **argv)
 	};
 	struct command command = { 0 };
 	char uri[KVCTL_URI_LEN];
-	struct kvctl_view view;
-	struct kvp_pool *made;
+	struct kvctl_stop stop;
 	int status;
 
 	if (!kvctl_args(&argp, argc, argv, &command, &status))
@@ -347,26 +431,10 @@ int kvctl_create(int argc, char **argv)
 			"than %u bytes\n", argv[0], KVCTL_URI_LEN);
 		return KVCTL_USAGE;
 	}
-	if (make(uri, &command, &made)) {
-		kvctl_print_error(argv[0], command.pool);
-		if (kvp_error()->reason == KVP_REASON_NO_POOL)
-			fprintf(stderr, "%s: --blocks N or --family SPEC say what to make\n",
-				argv[0]);
-		return KVCTL_FAILED;
-	}
-	if (!kvctl_view_of(argv[0], made, &view)) {
-		kvp_pool_close(made);
-		return KVCTL_FAILED;
-	}
-	status = set_limits(&view, &command);
-	if (status) {
-		kvp_pool_destroy(made, 0);
-	} else if (command.json) {
-		status = kvctl_json_write(argv[0], create_json(&view));
-	} else {
-		print(&view);
-		status = kvctl_output_done(argv[0]);
-	}
-	kvctl_view_close(&view);
+	if (!command.hold)
+		return create(argv[0], uri, &command, NULL);
+	kvctl_stop_begin(&stop);
+	status = create(argv[0], uri, &command, &stop);
+	kvctl_stop_end(&stop);
 	return status;
 }

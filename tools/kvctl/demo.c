@@ -9,6 +9,7 @@
 
 #include "args.h"
 #include "demo.h"
+#include "door.h"
 #include "gen_trace.h"
 #include "kvctl.h"
 #include "replay_run.h"
@@ -38,9 +39,9 @@ static int small_trace(struct kvctl_trace *trace)
 	return err;
 }
 
-int kvctl_demo_trace(void)
+int kvctl_demo_trace(enum kvp_door_kind door)
 {
-	static const struct kvctl_replay_options options = {
+	const struct kvctl_replay_options options = {
 		.blocks = 200,
 		.block_tokens = 512,
 		.row_bytes = 64,
@@ -48,6 +49,7 @@ int kvctl_demo_trace(void)
 		.decode_step = 1,
 		.bytes = true,
 		.verify_all = true,
+		.door = door,
 	};
 	struct kvctl_replay_result result;
 	struct kvctl_progress progress;
@@ -76,8 +78,20 @@ int kvctl_demo_trace(void)
 	return result.wrong_rows || result.fsck.total ? -1 : 0;
 }
 
+enum {
+	OPT_DOOR = 256,
+};
+
+static const struct argp_option arguments[] = {
+	{ "door", OPT_DOOR, "DOOR", 0,
+	  "Make the pools in this process (inproc, the default) or on /dev/kvpool (dev)", 0 },
+	{ 0 },
+};
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	if (key == OPT_DOOR)
+		return kvctl_args_door(state, arg, state->input);
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	argp_error(state, "no argument expected, '%s' given", arg);
@@ -87,20 +101,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int kvctl_demo(int argc, char **argv)
 {
 	static const struct argp argp = {
+		.options = arguments,
 		.parser = parse,
 		.doc = "Shows what a pool does: prefix sharing, a fork with copy-on-write, a small "
 		       "replay and the audit. Needs no device, no GPU and no input.",
 	};
+	enum kvp_door_kind door = KVP_DOOR_INPROC;
 	int status;
 
-	if (!kvctl_args(&argp, argc, argv, NULL, &status))
+	if (!kvctl_args(&argp, argc, argv, &door, &status))
 		return status;
 	printf("kvpool in four steps\n\n"
 	       "   A language model reads text as tokens (here: words). For each token it computes\n"
 	       "   a row of numbers, its \"KV\", and needs the rows of all tokens before it to go\n"
 	       "   on. Computing rows is what makes a long prompt slow. kvpool keeps them in blocks\n"
 	       "   that all processes of a machine can share, and knows which text each belongs to.\n\n");
-	if (kvctl_demo_blocks() || kvctl_demo_trace()) {
+	if (kvctl_demo_blocks(door) || kvctl_demo_trace(door)) {
 		fflush(stdout);
 		fprintf(stderr, "kvctl demo: something is wrong, see above\n");
 		return KVCTL_FAILED;

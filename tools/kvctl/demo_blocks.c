@@ -10,6 +10,7 @@
 
 #include "content.h"
 #include "demo.h"
+#include "door.h"
 #include "fsck.h"
 #include "kvctl.h"
 #include "picture.h"
@@ -153,21 +154,21 @@ static int show(const struct stage *stage, const char *left_title,
 	return 0;
 }
 
-static int open_stage(struct stage *stage)
+static int open_stage(struct stage *stage, enum kvp_door_kind door)
 {
 	static const struct kvp_identity identity = {
 		.model = "demo-model",
 		.weights_revision = "1",
 		.mask = "causal",
 	};
-	char uri[80];
+	char uri[KVCTL_OWN_LEN + 80], name[KVCTL_OWN_LEN];
 
 	printf("1. A pool\n\n"
 	       "   %d blocks; each has room for the rows of %d tokens. (Real ones have thousands\n"
 	       "   of blocks of 16 to 512 tokens.) A request's block table says where its rows are.\n\n",
 	       BLOCKS, BLOCK_TOKENS);
-	snprintf(uri, sizeof(uri), "inproc:demo?blocks=%d&block_tokens=%d&row_bytes=%d", BLOCKS,
-		 BLOCK_TOKENS, ROW_BYTES);
+	snprintf(uri, sizeof(uri), "%s?blocks=%d&block_tokens=%d&row_bytes=%d",
+		 kvctl_own_pool(door, "demo", name), BLOCKS, BLOCK_TOKENS, ROW_BYTES);
 	if (kvp_identity_digest(&identity, stage->space) || kvp_pool_open(uri, &stage->pool))
 		return failed("no pool");
 	return 0;
@@ -270,13 +271,13 @@ static int audit(const struct stage *stage)
 	return fsck.total ? -1 : 0;
 }
 
-int kvctl_demo_blocks(void)
+int kvctl_demo_blocks(enum kvp_door_kind door)
 {
 	struct speaker cat = { 0 }, dog = { 0 }, other = { 0 };
 	struct stage stage = { 0 };
 	int ret;
 
-	ret = open_stage(&stage) || share_a_prefix(&stage, &cat, &dog) ||
+	ret = open_stage(&stage, door) || share_a_prefix(&stage, &cat, &dog) ||
 	      fork_one(&stage, &dog, &other) || audit(&stage) ? -1 : 0;
 	kvp_pool_close(stage.pool);
 	return ret;

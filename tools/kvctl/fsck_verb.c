@@ -43,7 +43,7 @@ static const char doc[] =
 	"shows what was recounted, each with its numbers. Other calls on the pool wait "
 	"meanwhile. Needs the right admin. Exit status 1 if anything is found: that is a bug of "
 	"kvpool, or memory that was overwritten."
-	"\vPOOL is a URI, or a name, which stands for inproc:NAME. The numbers are the pool's "
+	"\vPOOL is a URI or a name, see kvpool(7). The numbers are the pool's "
 	"counters, read right after the audit; the audit has compared them with its recount.\n\n"
 	"Example:\n"
 	"  kvctl fsck POOL || echo 'not sound'";
@@ -147,6 +147,8 @@ static void print_rest(const struct kvctl_view *view, const struct look *look)
 	print_line(fsck, KVP_FINDING_EXTRA, "%llu of %llu digests in use: each by the nodes that "
 		   "name it", (unsigned long long)stats->extras_used,
 		   (unsigned long long)stats->extras);
+	print_line(fsck, KVP_FINDING_USER,
+		   "what the clients of each uid have together is its recount");
 }
 
 static void print(const struct kvctl_view *view, const struct look *look)
@@ -227,8 +229,9 @@ int kvctl_fsck(int argc, char **argv)
 
 	if (!kvctl_args(&argp, argc, argv, &command, &status))
 		return status;
-	if (!kvctl_view_open(argv[0], command.pool, true, &view))
-		return KVCTL_FAILED;
+	status = kvctl_view_open(argv[0], command.pool, true, &view);
+	if (status)
+		return status;
 	if (kvctl_fsck_run(view.pool, &look.fsck) ||
 	    kvp_pool_stats(view.pool, 0, &look.stats, look.families, view.info.nr_families)) {
 		status = kvctl_view_failed(&view);

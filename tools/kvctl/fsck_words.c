@@ -21,6 +21,7 @@ const char *kvctl_finding_name(uint32_t kind)
 		[KVP_FINDING_CHARGE] = "charge",
 		[KVP_FINDING_SEQ] = "seq",
 		[KVP_FINDING_EXTRA] = "extra",
+		[KVP_FINDING_USER] = "user",
 	};
 
 	return kind < KVCTL_FSCK_KINDS && names[kind] ? names[kind] : "unknown";
@@ -66,6 +67,9 @@ static void subject(const struct kvp_finding *finding, char *buf, size_t len)
 			snprintf(buf, len, "all clients or block 0, family %u",
 				 finding->family);
 		return;
+	case KVP_FINDING_USER:
+		snprintf(buf, len, "uid %llu", id);
+		return;
 	case KVP_FINDING_SEQ:
 		if (finding->family == NO_FAMILY)
 			snprintf(buf, len, "sequence %llu", id);
@@ -99,6 +103,7 @@ static const char *complaint(uint32_t kind)
 		[KVP_FINDING_CHARGE] = "what is charged is not the recount",
 		[KVP_FINDING_SEQ] = "tables, lengths and nodes disagree",
 		[KVP_FINDING_EXTRA] = "the uses of digests are not the recount",
+		[KVP_FINDING_USER] = "what the clients of a uid have together is not the recount",
 	};
 
 	return words[kind < KVCTL_FSCK_KINDS ? kind : 0];

@@ -35,13 +35,18 @@ int kvctl_blocks(int argc, char **argv);
 int kvctl_clients(int argc, char **argv);
 int kvctl_create(int argc, char **argv);
 int kvctl_demo(int argc, char **argv);
+int kvctl_destroy(int argc, char **argv);
+int kvctl_exports(int argc, char **argv);
 int kvctl_fsck(int argc, char **argv);
 int kvctl_gen_trace(int argc, char **argv);
+int kvctl_limit(int argc, char **argv);
 int kvctl_list(int argc, char **argv);
 int kvctl_map(int argc, char **argv);
 int kvctl_replay(int argc, char **argv);
+int kvctl_revoke(int argc, char **argv);
 int kvctl_shell(int argc, char **argv);
 int kvctl_stat(int argc, char **argv);
+int kvctl_top(int argc, char **argv);
 
 /* All verbs, in the order of the help (verbs.c). */
 extern const struct kvctl_verb kvctl_verbs[];

@@ -7,15 +7,24 @@
 #include <string.h>
 
 #include "args.h"
+#include "door.h"
 #include "json.h"
 #include "kvctl.h"
 #include "pool_list.h"
 
 enum {
 	OPT_JSON = 256,
+	OPT_DOOR,
+};
+
+struct command {
+	enum kvp_door_kind door;
+	bool json;
 };
 
 static const struct argp_option options[] = {
+	{ "door", OPT_DOOR, "DOOR", 0,
+	  "Pools of dev (/dev/kvpool) or inproc (this process); as for a pool's bare name", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
 	{ 0 },
 };
@@ -23,17 +32,20 @@ static const struct argp_option options[] = {
 static const char doc[] =
 	"Shows which pools there are that you may use: name, owner, mode, families, clients."
 	"\vA pool in a process (inproc:NAME) can be seen in that process only, so on the command "
-	"line the list is empty; in `kvctl shell' it shows what the lines before it made.\n\n"
+	"line the list of --door=inproc is empty; in `kvctl shell' it shows what the lines "
+	"before it made.\n\n"
 	"Example:\n"
 	"  printf 'pool create x blocks=100\\nlist\\n' | kvctl shell";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	bool *json = state->input;
+	struct command *command = state->input;
 
 	switch (key) {
+	case OPT_DOOR:
+		return kvctl_args_door(state, arg, &command->door);
 	case OPT_JSON:
-		*json = true;
+		command->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "no argument expected, '%s' given", arg);
@@ -43,7 +55,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int kvctl_pools_read(struct kvctl_pools *pools)
+int kvctl_pools_read(enum kvp_door_kind door, struct kvctl_pools *pools)
 {
 	uint32_t total = 0;
 	int err;
@@ -55,7 +67,7 @@ int kvctl_pools_read(struct kvctl_pools *pools)
 		pools->entries = calloc(pools->nr, sizeof(*pools->entries));
 		if (!pools->entries)
 			return -ENOMEM;
-		err = kvp_pool_list(pools->entries, &pools->nr, &total);
+		err = kvp_pool_list(door, pools->entries, &pools->nr, &total);
 	} while (!err && pools->nr < total);
 	if (err)
 		kvctl_pools_free(pools);
@@ -90,10 +102,10 @@ static void print(const struct kvctl_pools *pools)
 
 static json_t *pool_json(const struct kvp_pool_entry *entry)
 {
-	return json_pack("{s:s, s:I, s:i, s:o, s:b, s:i, s:i}",
+	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:i, s:i}",
 			 "pool", entry->name,
 			 "pool_id", (json_int_t)entry->pool,
-			 "uid", entry->uid,
+			 "uid", (json_int_t)entry->uid,
 			 "mode", json_sprintf("%04o", entry->mode),
 			 "persistent", !!(entry->pool_flags & KVP_POOL_PERSISTENT),
 			 "families", entry->nr_families,
@@ -113,17 +125,17 @@ static json_t *list_json(const struct kvctl_pools *pools)
 int kvctl_list(int argc, char **argv)
 {
 	static const struct argp argp = { .options = options, .parser = parse, .doc = doc };
+	struct command command = { .door = kvctl_door() };
 	struct kvctl_pools pools;
-	bool json = false;
 	int status;
 
-	if (!kvctl_args(&argp, argc, argv, &json, &status))
+	if (!kvctl_args(&argp, argc, argv, &command, &status))
 		return status;
-	if (kvctl_pools_read(&pools)) {
-		kvctl_print_error(argv[0], "pools");
+	if (kvctl_pools_read(command.door, &pools)) {
+		fprintf(stderr, "%s: %s\n", argv[0], kvp_error()->text);
 		return KVCTL_FAILED;
 	}
-	if (json) {
+	if (command.json) {
 		status = kvctl_json_write(argv[0], list_json(&pools));
 	} else {
 		print(&pools);

@@ -52,7 +52,7 @@ static const char doc[] =
 	"Draws a pool, each family by itself: one cell a block, by what the block is, the "
 	"index of a row's first block before it. Where there are more blocks than cells, a cell "
 	"stands for a run of blocks."
-	"\vPOOL is a URI, or a name, which stands for inproc:NAME. Without colour cells are "
+	"\vPOOL is a URI or a name, see kvpool(7). Without colour cells are "
 	"letters. A cell of a run shows what most of its blocks are; of equally many, "
 	"the one that is further down in the legend. A small letter says that not all of its "
 	"blocks are so; in colour, the shade says how many are.\n\n"
@@ -270,8 +270,9 @@ int kvctl_map(int argc, char **argv)
 
 	if (!kvctl_args(&argp, argc, argv, &command, &status))
 		return status;
-	if (!kvctl_view_open(argv[0], command.pool, false, &view))
-		return KVCTL_FAILED;
+	status = kvctl_view_open(argv[0], command.pool, false, &view);
+	if (status)
+		return status;
 	set_style(&command, &style);
 	if (!kvctl_view_families(&view, "--family", command.family, &first, &end))
 		status = KVCTL_USAGE;

@@ -8,7 +8,7 @@
 #include <kvpool.h>
 
 /**
- * struct kvctl_pools - the pools that this process may use
+ * struct kvctl_pools - the pools behind a door that this process may use
  * @entries: one each, freed by kvctl_pools_free()
  * @nr: how many
  */
@@ -18,7 +18,7 @@ struct kvctl_pools {
 };
 
 /* 0 or a negative errno, see kvp_error(). */
-int kvctl_pools_read(struct kvctl_pools *pools);
+int kvctl_pools_read(enum kvp_door_kind door, struct kvctl_pools *pools);
 void kvctl_pools_free(struct kvctl_pools *pools);
 
 #endif /* KVCTL_POOL_LIST_H */

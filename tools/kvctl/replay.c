@@ -45,6 +45,7 @@ enum {
 	OPT_MAX_RUNNING,
 	OPT_TIME_CALLS,
 	OPT_PLOT,
+	OPT_DOOR,
 	OPT_STRICT,
 	OPT_JSON,
 };
@@ -102,6 +103,8 @@ static const struct argp_option options[] = {
 	{ "plot", OPT_PLOT, "FILE", 0,
 	  "Draw hits and blocks over the requests (--timed: over time) into FILE, an SVG "
 	  "picture", 0 },
+	{ "door", OPT_DOOR, "DOOR", 0,
+	  "Make the pool in this process (inproc, the default) or on /dev/kvpool (dev)", 0 },
 	{ "strict", OPT_STRICT, NULL, 0, "Stop at a malformed line instead of skipping it", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print one JSON object", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress bar", 0 },
@@ -270,6 +273,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_PLOT:
 		command->plot_file = arg;
 		return 0;
+	case OPT_DOOR:
+		return kvctl_args_door(state, arg, &replay->door);
 	case OPT_STRICT:
 		command->strict = true;
 		return 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "door.h"
 #include "kvctl.h"
 #include "replay.h"
 
@@ -138,11 +139,13 @@ static int open_pool(struct kvctl_replay *replay)
 		.row_bytes = replay->options->row_bytes,
 	};
 	struct kvp_pool_config config = { .families = &family, .nr_families = 1 };
+	char name[KVCTL_OWN_LEN];
 	int err;
 
 	err = kvp_identity_digest(&identity, replay->space);
 	if (!err)
-		err = kvp_pool_create("replay", &config, &replay->pool);
+		err = kvp_pool_create(kvctl_own_pool(replay->options->door, "replay", name),
+				      &config, &replay->pool);
 	if (err)
 		kvctl_print_error("kvctl replay", "no pool");
 	return err;

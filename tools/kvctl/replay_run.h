@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "door.h"
 #include "fsck.h"
 #include "plot.h"
 #include "progress.h"
@@ -51,6 +52,7 @@ struct kvctl_timed_options {
  * @timed: requests arrive by their timestamps and take time, as @machine says
  * @machine: for @timed
  * @plot: gets samples, NULL: none wanted
+ * @door: where to make the pool
  */
 struct kvctl_replay_options {
 	uint64_t blocks;
@@ -65,6 +67,7 @@ struct kvctl_replay_options {
 	bool timed;
 	struct kvctl_timed_options machine;
 	struct kvctl_plot *plot;
+	enum kvp_door_kind door;
 };
 
 /**

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "door.h"
 #include "kvctl.h"
 #include "shell.h"
 
@@ -19,11 +20,13 @@
  * @file: script, NULL: standard input
  * @echo: --echo
  * @json: --json
+ * @door: --door, or what KVPOOL_DOOR says, or this process
  */
 struct options {
 	char *file;
 	bool echo;
 	bool json;
+	enum kvp_door_kind door;
 };
 
 int shell_settle(struct shell *shell)
@@ -127,6 +130,7 @@ static int run_input(struct shell *shell, const struct options *options)
 enum {
 	OPTION_ECHO = 'x',
 	OPTION_JSON = 'j',
+	OPTION_DOOR = 256,
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -140,6 +144,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_JSON:
 		options->json = true;
 		return 0;
+	case OPTION_DOOR:
+		return kvctl_args_door(state, arg, &options->door);
 	case ARGP_KEY_ARG:
 		return kvctl_args_one(state, "FILE", arg, &options->file);
 	default:
@@ -152,6 +158,9 @@ int kvctl_shell(int argc, char **argv)
 	static const struct argp_option arguments[] = {
 		{ "echo", OPTION_ECHO, NULL, 0, "Print each line before it is run", 0 },
 		{ "json", OPTION_JSON, NULL, 0, "Print a JSON object for each command", 0 },
+		{ "door", OPTION_DOOR, "DOOR", 0,
+		  "What a pool's bare name stands for: a pool inside this process (inproc), or one of "
+		  "/dev/kvpool (dev); without it what KVPOOL_DOOR says, or else inproc", 0 },
 		{ 0 },
 	};
 	static const struct argp argp = {
@@ -165,7 +174,9 @@ int kvctl_shell(int argc, char **argv)
 		       "command failed "
 		       "or an expect was not met, 2 a line or the command line made no sense.",
 	};
-	struct options options = { 0 };
+	struct options options = {
+		.door = getenv("KVPOOL_DOOR") ? KVP_DOOR_DEFAULT : KVP_DOOR_INPROC,
+	};
 	struct shell *shell;
 	int status;
 
@@ -176,6 +187,7 @@ int kvctl_shell(int argc, char **argv)
 		fprintf(stderr, "kvctl shell: out of memory\n");
 		return KVCTL_FAILED;
 	}
+	kvctl_door_set(options.door);
 	shell->echo = options.echo;
 	shell->json = options.json;
 	status = run_input(shell, &options);

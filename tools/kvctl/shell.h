@@ -136,6 +136,7 @@ extern const struct shell_command shell_identity_commands[];
 extern const struct shell_command shell_seq_commands[];
 extern const struct shell_command shell_rows_commands[];
 extern const struct shell_command shell_prefix_commands[];
+extern const struct shell_command shell_export_commands[];
 extern const struct shell_command shell_block_commands[];
 extern const struct shell_command shell_batch_commands[];
 extern const struct shell_command *const shell_tables[];
@@ -192,13 +193,15 @@ enum shell_kind {
 	SHELL_IDENTITY,
 	SHELL_EXTRA,
 	SHELL_VALUE,
+	SHELL_EXPORT,
 };
 
 /**
  * struct shell_name - what a name stands for
  * @kind: kind of thing; a name may stand for one of each
  * @client: whose it is (SEQ, MATCH), else NULL
- * @id: SEQ, MATCH: id, which may be old
+ * @id: SEQ, MATCH, EXPORT: id, which may be old
+ * @fd: EXPORT: its descriptor, the name's; -1: closed, or no export
  * @digest: IDENTITY, EXTRA
  * @values: VALUE: texts
  */
@@ -208,6 +211,7 @@ struct shell_name {
 	char name[SHELL_NAME_LEN];
 	struct shell_client *client;
 	uint64_t id;
+	int fd;
 	uint8_t digest[KVP_DIGEST_LEN];
 	struct shell_words values;
 };
@@ -230,6 +234,8 @@ int shell_need_name(struct shell *shell, enum shell_kind kind, const char *name,
 struct shell_name *shell_bind(struct shell *shell, enum shell_kind kind,
 			      struct shell_client *client, const char *name);
 void shell_forget_all(struct shell *shell);
+/* Close its descriptor, if it has one. */
+void shell_close_export(struct shell_name *name);
 /* SHELL_MALFORMED, said, where @name cannot be a name. */
 int shell_check_name(struct shell *shell, const char *name);
 /* The same for what `$NAME' can stand for: letters, digits and '_' only. */

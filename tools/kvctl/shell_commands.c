@@ -15,6 +15,7 @@ const struct shell_command *const shell_tables[] = {
 	shell_seq_commands,
 	shell_rows_commands,
 	shell_prefix_commands,
+	shell_export_commands,
 	shell_block_commands,
 	shell_batch_commands,
 	shell_expect_commands,

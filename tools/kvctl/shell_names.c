@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "shell.h"
 
@@ -16,6 +17,7 @@ static const char *const kind_names[] = {
 	[SHELL_IDENTITY] = "identity",
 	[SHELL_EXTRA] = "extra digest",
 	[SHELL_VALUE] = "value",
+	[SHELL_EXPORT] = "export",
 };
 
 int shell_check_name(struct shell *shell, const char *name)
@@ -84,8 +86,16 @@ struct shell_client *shell_add_client(struct shell *shell, const char *name,
 	return client;
 }
 
+void shell_close_export(struct shell_name *name)
+{
+	if (name->fd >= 0)
+		close(name->fd);
+	name->fd = -1;
+}
+
 static void name_free(struct shell_name *name)
 {
+	shell_close_export(name);
 	shell_words_free(&name->values);
 	free(name);
 }
@@ -177,6 +187,7 @@ struct shell_name *shell_bind(struct shell *shell, enum shell_kind kind,
 
 	if (at) {
 		shell_words_free(&at->values);
+		shell_close_export(at);
 		at->id = 0;
 		return at;
 	}
@@ -184,6 +195,7 @@ struct shell_name *shell_bind(struct shell *shell, enum shell_kind kind,
 	if (!at)
 		return NULL;
 	at->kind = kind;
+	at->fd = -1;
 	at->client = client;
 	strncpy(at->name, name, sizeof(at->name) - 1);
 	at->next = shell->names;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "door.h"
 #include "json.h"
 #include "pool_list.h"
 #include "shell.h"
@@ -125,10 +126,10 @@ static int pool_exists(struct shell *shell, const char *name)
 	int status = SHELL_OK;
 	uint32_t i;
 
-	if (kvctl_pools_read(&pools))
+	if (kvctl_pools_read(kvctl_door_of(name), &pools))
 		return shell_call_failed(shell);
 	for (i = 0; i < pools.nr && status == SHELL_OK; i++) {
-		if (!strcmp(pools.entries[i].name, name))
+		if (!strcmp(pools.entries[i].name, kvctl_door_skip(name)))
 			status = shell_failed(shell, "EEXIST", "pool create: there is a pool "
 				"'%s': expected a new name",
 					      name);
@@ -145,7 +146,7 @@ static int pool_create(struct shell *shell, const struct shell_args *args)
 	if (!shell_option(args, "blocks") && !shell_option(args, "family"))
 		return shell_malformed(shell, "pool create: no blocks= and no family=; expected "
 					      "one of them");
-	status = shell_check_name(shell, pool_name);
+	status = shell_check_name(shell, kvctl_door_skip(pool_name));
 	if (status == SHELL_OK)
 		status = pool_exists(shell, pool_name);
 	return status == SHELL_OK ? open_with(shell, args, shell_option(args, "client"),
@@ -160,13 +161,17 @@ static int pool_open(struct shell *shell, const struct shell_args *args)
 static int client_open(struct shell *shell, const struct shell_args *args)
 {
 	const char *pool_name = shell_option(args, "pool");
+	char current[KVCTL_OWN_LEN];
 	int status;
 
 	if (!pool_name) {
 		status = shell_need_current(shell);
 		if (status != SHELL_OK)
 			return status;
-		pool_name = shell->client->pool_name;
+		snprintf(current, sizeof(current), "%s:%s",
+			 kvp_door_name(kvp_pool_door(shell->client->pool)),
+			 shell->client->pool_name);
+		pool_name = current;
 	}
 	return open_with(shell, args, args->word[0].text, pool_name);
 }
@@ -281,6 +286,8 @@ static const struct {
 	{ "raw", KVP_LIMIT_RAW, offsetof(struct kvp_limit, raw) },
 	{ "matches", KVP_LIMIT_MATCHES, offsetof(struct kvp_limit, matches) },
 	{ "metadata_bytes", KVP_LIMIT_METADATA, offsetof(struct kvp_limit, metadata_bytes) },
+	{ "exports", KVP_LIMIT_EXPORTS, offsetof(struct kvp_limit, exports) },
+	{ "backings", KVP_LIMIT_BACKINGS, offsetof(struct kvp_limit, backings) },
 };
 
 #define NR_LIMITS	(sizeof(limit_keys) / sizeof(limit_keys[0]))
@@ -301,20 +308,42 @@ static int take_limit(struct shell *shell, const struct shell_args *args, size_t
 	return status;
 }
 
+/* Whom the limits are of; what to call that: call->name. */
+static int take_limited(struct shell *shell, const struct shell_args *args,
+			struct shell_call *call, struct kvp_limit *limit)
+{
+	const char *uid = shell_option(args, "uid");
+	struct shell_client *client;
+	int status = SHELL_OK;
+
+	if (!uid == !args->nr)
+		return shell_malformed(shell, "limit: whose? expected CLIENT, new or uid=N|any");
+	if (uid) {
+		snprintf(call->name, sizeof(call->name), "%s", uid);
+		limit->head.flags = KVP_LIMIT_OF_UID;
+		limit->client = KVP_UID_ANY;
+		if (!strcmp(uid, "any"))
+			return SHELL_OK;
+		return shell_word_number(shell, "uid", uid, 0, UINT32_MAX - 1,
+					 (uint64_t *)&limit->client);
+	}
+	snprintf(call->name, sizeof(call->name), "%s", args->word[0].text);
+	if (!strcmp(call->name, "new"))
+		return SHELL_OK;
+	status = shell_need_client(shell, args->word[0].text, &client);
+	if (status == SHELL_OK)
+		limit->client = client->id;
+	return status;
+}
+
 static int limit_build(struct shell *shell, const struct shell_args *args,
 		       struct shell_call *call)
 {
 	struct kvp_limit *limit = SHELL_OP(call, KVP_OP_LIMIT, limit);
-	const char *name = args->word[0].text;
-	struct shell_client *client;
-	int status = SHELL_OK;
+	int status;
 	size_t i;
 
-	if (strcmp(name, "new")) {
-		status = shell_need_client(shell, name, &client);
-		if (status == SHELL_OK)
-			limit->client = client->id;
-	}
+	status = take_limited(shell, args, call, limit);
 	if (status == SHELL_OK)
 		status = shell_take_family(shell, args, &limit->family);
 	for (i = 0; i < NR_LIMITS && status == SHELL_OK; i++)
@@ -322,7 +351,6 @@ static int limit_build(struct shell *shell, const struct shell_args *args,
 	if (status == SHELL_OK && !limit->mask)
 		status = shell_malformed(shell, "limit: nothing to set; expected KEY=NUMBER or "
 						"KEY=none");
-	snprintf(call->name, sizeof(call->name), "%s", name);
 	return status;
 }
 
@@ -332,7 +360,8 @@ static int limit_done(struct shell *shell, struct shell_call *call, json_t *out)
 	uint64_t value;
 	size_t i;
 
-	json_object_set_new(out, "client", json_string(call->name));
+	json_object_set_new(out, limit->head.flags & KVP_LIMIT_OF_UID ? "uid" : "client",
+			    json_string(call->name));
 	if (limit->mask & (KVP_LIMIT_BLOCKS | KVP_LIMIT_GUARANTEE))
 		json_object_set_new(out, "family", json_integer(limit->family));
 	for (i = 0; i < NR_LIMITS; i++) {
@@ -396,12 +425,13 @@ const struct shell_command shell_pool_commands[] = {
 	},
 	{
 		.group = "limit",
-		.usage = "CLIENT|new [family=N] [blocks=N] [guarantee=N] [slots=N] [seqs=N] "
-			 "[raw=N] [matches=N] [metadata_bytes=N]",
-		.summary = "set limits (none: unlimited) and the guarantee of a client, or of "
-			   "new ones; needs admin",
-		.options = "family blocks guarantee slots seqs raw matches metadata_bytes",
-		.min = 1, .max = 1, .build = limit_build, .done = limit_done,
+		.usage = "CLIENT|new|uid=N|uid=any [family=N] [blocks=N] [guarantee=N] [slots=N] "
+			 "[seqs=N] [raw=N] [matches=N] [metadata_bytes=N] [exports=N] [backings=N]",
+		.summary = "set limits (none: unlimited) and the guarantee of a client, of "
+			   "new ones, or the limits of a user; needs admin",
+		.options = "uid family blocks guarantee slots seqs raw matches metadata_bytes "
+			   "exports backings",
+		.min = 0, .max = 1, .build = limit_build, .done = limit_done,
 	},
 	{ 0 },
 };

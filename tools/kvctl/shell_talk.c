@@ -118,6 +118,7 @@ static json_t *name_json(const struct shell_name *name)
 		[SHELL_IDENTITY] = "identity",
 		[SHELL_EXTRA] = "extra",
 		[SHELL_VALUE] = "value",
+		[SHELL_EXPORT] = "export",
 	};
 	json_t *object = json_pack("{s:s, s:s}", "kind", kinds[name->kind], "name", name->name);
 	json_t *values;

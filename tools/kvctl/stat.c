@@ -6,16 +6,27 @@
 #include <string.h>
 
 #include "args.h"
+#include "client_list.h"
 #include "json.h"
 #include "kvctl.h"
 #include "view.h"
 
 enum {
 	OPT_JSON = 256,
+	OPT_UID,
 };
 
+/**
+ * struct command - what was asked for
+ * @pool: its name or URI
+ * @uid: only what this user has, with @of_uid
+ * @of_uid: --uid
+ * @json: print an object
+ */
 struct command {
 	char *pool;
+	uint64_t uid;
+	bool of_uid;
 	bool json;
 };
 
@@ -32,6 +43,7 @@ struct look {
 };
 
 static const struct argp_option options[] = {
+	{ "uid", OPT_UID, "UID", 0, "Only what the clients of a user have together", 0 },
 	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
 	{ 0 },
 };
@@ -39,7 +51,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
 	"Shows what a pool is, what is in it and what it has counted: its families, their "
 	"blocks by state, hits, reclaims, refusals, bytes of metadata a block, clients."
-	"\vPOOL is a URI, or a name, which stands for inproc:NAME. A pool inside a process lives "
+	"\vPOOL is a URI or a name, see kvpool(7). A pool inside a process lives "
 	"only as long as the process: on the command line a URI that describes a pool makes "
 	"one, shows it, and it ends; in `kvctl shell' the pools of the lines before are shown. "
 	"The client that looks is not counted. Blocks that are idle but covered or "
@@ -53,6 +65,8 @@ static const struct kvctl_field object_fields[] = {
 	{ "slots", "slots in their tables", offsetof(struct kvp_stats, slots) },
 	{ "raw", "raw references", offsetof(struct kvp_stats, raw) },
 	{ "matches", "open matches", offsetof(struct kvp_stats, matches) },
+	{ "exports", "open exports", offsetof(struct kvp_stats, exports) },
+	{ "backings", "backing descriptors", offsetof(struct kvp_stats, backings) },
 };
 
 static const struct kvctl_field index_fields[] = {
@@ -98,6 +112,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct command *command = state->input;
 
 	switch (key) {
+	case OPT_UID:
+		command->of_uid = true;
+		return kvctl_args_number(state, "uid", arg, 0, UINT32_MAX - 1, &command->uid);
 	case OPT_JSON:
 		command->json = true;
 		return 0;
@@ -252,11 +269,11 @@ static json_t *stat_json(const struct kvctl_view *view, const struct look *look)
 	const struct kvp_pool_info *info = &view->info;
 	const struct kvp_stats *stats = &look->stats;
 
-	return json_pack("{s:s, s:I, s:i, s:o, s:b, s:s, s:i, s:o, s:I, s:f, s:o, s:i, s:o, s:o,"
+	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:o, s:I, s:f, s:o, s:i, s:o, s:o,"
 			 " s:o}",
 			 "pool", info->name,
 			 "pool_id", (json_int_t)info->pool,
-			 "uid", info->uid,
+			 "uid", (json_int_t)info->uid,
 			 "mode", json_sprintf("%04o", info->mode),
 			 "persistent", !!(info->pool_flags & KVP_POOL_PERSISTENT),
 			 "policy", "lru",
@@ -286,6 +303,50 @@ static int show(struct kvctl_view *view, bool json)
 	return kvctl_output_done(view->who);
 }
 
+/* ---- of a user ---- */
+
+static void print_user(const struct kvctl_view *view, const struct kvctl_user *user)
+{
+	char number[KVCTL_GROUPED_LEN];
+
+	if (!user->known) {
+		printf("pool %s: uid %u has nothing, and no limits of its own\n", view->info.name,
+		       user->uid);
+		return;
+	}
+	printf("pool %s: what the clients of uid %u have together\n", view->info.name, user->uid);
+	print_fields(object_fields, NR(object_fields), &user->stats);
+	printf("  %-36s %14s\n", "bytes of metadata",
+	       kvctl_grouped(user->stats.metadata_bytes, number));
+	kvctl_charged_print(view, user->families, "  ");
+}
+
+static json_t *user_json(const struct kvctl_view *view, const struct kvctl_user *user)
+{
+	return json_pack("{s:s, s:I, s:o, s:I, s:o}",
+			 "pool", view->info.name,
+			 "uid", (json_int_t)user->uid,
+			 "objects", kvctl_json_fields(object_fields, NR(object_fields),
+						      &user->stats),
+			 "metadata_bytes", (json_int_t)user->stats.metadata_bytes,
+			 "families", kvctl_charged_json(view, user->families));
+}
+
+static int show_user(struct kvctl_view *view, uint32_t uid, bool json)
+{
+	struct kvctl_user user;
+
+	if (kvctl_user_read(view, uid, &user)) {
+		fprintf(stderr, "%s: %s: uid %u: %s\n", view->who, view->info.name, uid,
+			kvp_error()->text);
+		return KVCTL_FAILED;
+	}
+	if (json)
+		return kvctl_json_write(view->who, user_json(view, &user));
+	print_user(view, &user);
+	return kvctl_output_done(view->who);
+}
+
 int kvctl_stat(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -297,9 +358,13 @@ int kvctl_stat(int argc, char **argv)
 
 	if (!kvctl_args(&argp, argc, argv, &command, &status))
 		return status;
-	if (!kvctl_view_open(argv[0], command.pool, false, &view))
-		return KVCTL_FAILED;
-	status = show(&view, command.json);
+	status = kvctl_view_open(argv[0], command.pool, command.of_uid, &view);
+	if (status)
+		return status;
+	if (command.of_uid)
+		status = show_user(&view, (uint32_t)command.uid, command.json);
+	else
+		status = show(&view, command.json);
 	kvctl_view_close(&view);
 	return status;
 }

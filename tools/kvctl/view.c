@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "door.h"
 #include "kvctl.h"
 #include "pool_list.h"
 #include "view.h"
 
 #define CHUNK	1024	/* blocks of one call */
 
-/* Whether @uri has the key of @pair. */
-static bool has_key(const char *uri, const char *pair)
+bool kvctl_pool_has_key(const char *uri, const char *pair)
 {
 	size_t len = (size_t)(strchr(pair, '=') + 1 - pair);
 	const char *at;
@@ -29,107 +29,124 @@ static bool has_key(const char *uri, const char *pair)
 bool kvctl_pool_uri(const char *pool, const char *query, char uri[KVCTL_URI_LEN])
 {
 	const char *scheme = strpbrk(pool, ":?");
-	const char *prefix = scheme && *scheme == ':' ? "" : "inproc:";
+	enum kvp_door_kind door = kvctl_door();
+	char prefix[16] = "";
 	int len;
 
-	if (query)
-		len = snprintf(uri, KVCTL_URI_LEN, "%s%s%c%s", prefix, pool,
-			       strchr(pool, '?') ? '&' : '?', query);
-	else
-		len = snprintf(uri, KVCTL_URI_LEN, "%s%s", prefix, pool);
+	if (door != KVP_DOOR_DEFAULT && !(scheme && *scheme == ':'))
+		snprintf(prefix, sizeof(prefix), "%s:", kvp_door_name(door));
+	len = snprintf(uri, KVCTL_URI_LEN, "%s%s%s%s", prefix, pool,
+		       !query ? "" : strchr(pool, '?') ? "&" : "?", query ? query : "");
 	return len < KVCTL_URI_LEN;
 }
 
-void kvctl_pool_failed(const char *who, const char *pool)
+/* Where there is no pool at all: how to get one. */
+static void print_no_pools(const char *who, enum kvp_door_kind door)
 {
+	if (door == KVP_DOOR_INPROC)
+		fprintf(stderr, "%s: there is no pool in this process; 'inproc:NAME?blocks=100' "
+			"makes one that lives as long as it does, `kvctl shell' works on "
+			"one line by line\n", who);
+	else
+		fprintf(stderr, "%s: there is no pool that you may use; `kvctl create NAME "
+			"--blocks 100' makes one\n", who);
+}
+
+int kvctl_error_status(void)
+{
+	const struct kvp_error *error = kvp_error();
+
+	if (error->reason == KVP_REASON_DOOR)
+		return KVCTL_FAILED;
+	return error->err == -EINVAL || error->err == -EOVERFLOW ? KVCTL_USAGE : KVCTL_FAILED;
+}
+
+int kvctl_pool_failed(const char *who, const char *pool)
+{
+	enum kvp_door_kind door = kvctl_door_of(pool);
+	int status = kvctl_error_status();
 	struct kvctl_pools pools;
 	uint32_t i;
 
 	kvctl_print_error(who, pool);
-	if (kvp_error()->reason != KVP_REASON_NO_POOL)
-		return;
-	if (kvctl_pools_read(&pools))
-		return;
+	if (kvp_error()->reason != KVP_REASON_NO_POOL || kvctl_pools_read(door, &pools))
+		return status;
 	if (!pools.nr)
-		fprintf(stderr, "%s: there is no pool in this process; 'inproc:NAME?blocks=100' "
-			"makes one that lives as long as it does, `kvctl shell' works on "
-			"one line by line\n", who);
+		print_no_pools(who, door);
 	else
 		fprintf(stderr, "%s: pools that there are:", who);
 	for (i = 0; i < pools.nr; i++)
 		fprintf(stderr, " %s%s", pools.entries[i].name, i + 1 < pools.nr ? "" : "\n");
 	kvctl_pools_free(&pools);
+	return status;
 }
 
 static int open_with(const char *pool, const char *query, struct kvp_pool **result)
 {
 	char uri[KVCTL_URI_LEN];
 
-	if (has_key(pool, query))
+	if (kvctl_pool_has_key(pool, query))
 		query = NULL;
 	return kvctl_pool_uri(pool, query, uri) ? kvp_pool_open(uri, result) : -ENAMETOOLONG;
 }
 
-/*
- * A family's name is any bytes that its maker liked. What would steer a terminal becomes '?', and
- * so does all that is not ASCII where it is not UTF-8, which JSON needs.
- */
-static void make_text(char *name)
+/* What the pool of @client is; the view keeps @client only if that goes well. */
+static int learn(const char *who, struct kvp_pool *client, struct kvctl_view *view)
 {
-	json_t *utf8 = json_string(name);
-	unsigned char *at;
+	uint32_t i;
+	int err;
 
-	for (at = (unsigned char *)name; *at; at++) {
-		if (*at < 0x20 || *at == 0x7f || (*at >= 0x80 && !utf8))
-			*at = '?';
-		else if (*at == 0xc2 && at[1] < 0xa0)	/* U+0080..U+009f */
-			at[0] = at[1] = '?';
+	memset(view, 0, sizeof(*view));
+	view->who = who;
+	err = kvp_pool_get_info(client, &view->info);
+	if (err)
+		return err;
+	view->pool = client;
+	view->info.nr_clients--;
+	view->admin = kvp_pool_rights(client) & KVP_RIGHT_ADMIN;
+	for (i = 0; i < view->info.nr_families; i++) {
+		view->family[i] = *kvp_pool_family(client, i);
+		kvctl_make_text(view->family[i].name);
+		view->families[i] = &view->family[i];
 	}
-	json_decref(utf8);
+	return 0;
 }
 
 bool kvctl_view_of(const char *who, struct kvp_pool *pool, struct kvctl_view *view)
 {
-	uint32_t i;
-
-	memset(view, 0, sizeof(*view));
-	view->who = who;
-	view->pool = pool;
-	if (kvp_pool_get_info(pool, &view->info)) {
-		kvctl_print_error(who, kvp_pool_name(pool));
-		return false;
-	}
-	view->info.nr_clients--;
-	view->admin = kvp_pool_rights(pool) & KVP_RIGHT_ADMIN;
-	for (i = 0; i < view->info.nr_families; i++) {
-		view->family[i] = *kvp_pool_family(pool, i);
-		make_text(view->family[i].name);
-		view->families[i] = &view->family[i];
-	}
-	return true;
+	if (!learn(who, pool, view))
+		return true;
+	kvctl_print_error(who, kvp_pool_name(pool));
+	return false;
 }
 
-bool kvctl_view_open(const char *who, const char *pool, bool admin, struct kvctl_view *view)
+int kvctl_view_try(const char *who, const char *pool, bool admin, struct kvctl_view *view)
 {
 	struct kvp_pool *client;
 	int err;
 
 	err = open_with(pool, admin ? "rights=use,admin" : "rights=use", &client);
-	if (err == -EACCES && admin)
+	if (err == -EACCES && admin && kvp_error()->reason != KVP_REASON_DOOR)
 		err = open_with(pool, "rights=use", &client);
-	if (err == -ENAMETOOLONG) {
-		fprintf(stderr, "%s: %.40s...: expected a pool's name or URI of less than %u "
-			"bytes\n", who, pool, KVCTL_URI_LEN);
-		return false;
-	}
-	if (err) {
-		kvctl_pool_failed(who, pool);
-		return false;
-	}
-	if (kvctl_view_of(who, client, view))
-		return true;
-	kvp_pool_close(client);
-	return false;
+	if (err)
+		return err;
+	err = learn(who, client, view);
+	if (err)
+		kvp_pool_close(client);
+	return err;
+}
+
+int kvctl_view_open(const char *who, const char *pool, bool admin, struct kvctl_view *view)
+{
+	int err = kvctl_view_try(who, pool, admin, view);
+
+	if (!err)
+		return KVCTL_OK;
+	if (err != -ENAMETOOLONG)
+		return kvctl_pool_failed(who, pool);
+	fprintf(stderr, "%s: %.40s...: expected a pool's name or URI of less than %u bytes\n", who,
+		pool, KVCTL_URI_LEN);
+	return KVCTL_USAGE;
 }
 
 void kvctl_view_close(struct kvctl_view *view)

@@ -33,19 +33,36 @@ struct kvctl_view {
 #define KVCTL_URI_LEN	4096
 
 /*
- * The URI of the pool @pool in @uri: a URI stays what it is, a bare name is one in this
- * process. @query ("key=value&key=value") is put behind it unless NULL. False: too long.
+ * The URI of the pool @pool in @uri: a URI stays what it is, a bare name is one behind
+ * kvctl_door(). @query ("key=value&key=value") is put behind it unless NULL. False: too long.
  */
 bool kvctl_pool_uri(const char *pool, const char *query, char uri[KVCTL_URI_LEN]);
 
-/* The pool @pool could not be had: say why, and for an unknown name which ones there are. */
-void kvctl_pool_failed(const char *who, const char *pool);
+/* Whether @uri has the key of @pair, "key=" or "key=value". */
+bool kvctl_pool_has_key(const char *uri, const char *pair);
+
+/*
+ * The exit status after a call that makes or opens a pool has failed: KVCTL_USAGE where what was
+ * asked for is wrong in itself, or not what the pool is, KVCTL_FAILED where it could not be had.
+ */
+int kvctl_error_status(void);
+
+/*
+ * The pool @pool could not be had: say why, and for an unknown name which ones there are.
+ * Returns kvctl_error_status().
+ */
+int kvctl_pool_failed(const char *who, const char *pool);
 
 /*
  * Attach to @pool (a URI or a bare name) to look at it; with the right admin if that is
- * wanted and can be had, or else without. False: it failed, and that was said.
+ * wanted and can be had, or else without. An exit status; what went wrong was said.
  */
-bool kvctl_view_open(const char *who, const char *pool, bool admin, struct kvctl_view *view);
+int kvctl_view_open(const char *who, const char *pool, bool admin, struct kvctl_view *view);
+/*
+ * The same, but nothing is said: 0, or a negative errno, see kvp_error() but for -ENAMETOOLONG
+ * (@pool is too long).
+ */
+int kvctl_view_try(const char *who, const char *pool, bool admin, struct kvctl_view *view);
 /* The same of a client that is there, which is @view's from now on. False: said. */
 bool kvctl_view_of(const char *who, struct kvp_pool *pool, struct kvctl_view *view);
 void kvctl_view_close(struct kvctl_view *view);
@@ -100,5 +117,16 @@ json_t *kvctl_family_json(const struct kvp_family_desc *desc, uint32_t family);
 
 /* "use,publish,admin" in @buf; returns @buf. */
 const char *kvctl_rights_words(uint32_t rights, char buf[KVCTL_LABEL_LEN]);
+
+#define KVCTL_AGE_LEN	32
+
+/* "12ms", "3.4s", "5m" in @buf, "-" for 0; returns @buf. */
+const char *kvctl_age_words(uint64_t ns, char buf[KVCTL_AGE_LEN]);
+
+/*
+ * A name is any bytes that somebody liked. What would steer a terminal becomes '?', and so does
+ * all that is not ASCII where it is not UTF-8, which JSON needs.
+ */
+void kvctl_make_text(char *name);
 
 #endif /* KVCTL_VIEW_H */

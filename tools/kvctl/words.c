@@ -129,3 +129,34 @@ const char *kvctl_rights_words(uint32_t rights, char buf[KVCTL_LABEL_LEN])
 	memmove(buf, buf + !!*buf, strlen(buf) + !*buf);
 	return buf;
 }
+
+const char *kvctl_age_words(uint64_t ns, char buf[KVCTL_AGE_LEN])
+{
+	uint64_t ms = ns / 1000000;
+
+	if (!ns)
+		snprintf(buf, KVCTL_AGE_LEN, "-");
+	else if (ms < 1000)
+		snprintf(buf, KVCTL_AGE_LEN, "%llums", (unsigned long long)ms);
+	else if (ms < 100 * 1000)
+		snprintf(buf, KVCTL_AGE_LEN, "%.1fs", (double)ms / 1000);
+	else if (ms < 100 * 60 * 1000)
+		snprintf(buf, KVCTL_AGE_LEN, "%llum", (unsigned long long)ms / 60 / 1000);
+	else
+		snprintf(buf, KVCTL_AGE_LEN, "%lluh", (unsigned long long)ms / 3600 / 1000);
+	return buf;
+}
+
+void kvctl_make_text(char *name)
+{
+	json_t *utf8 = json_string(name);
+	unsigned char *at;
+
+	for (at = (unsigned char *)name; *at; at++) {
+		if (*at < 0x20 || *at == 0x7f || (*at >= 0x80 && !utf8))
+			*at = '?';
+		else if (*at == 0xc2 && at[1] < 0xa0)	/* U+0080..U+009f */
+			at[0] = at[1] = '?';
+	}
+	json_decref(utf8);
+}

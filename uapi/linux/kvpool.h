@@ -5,6 +5,9 @@
  * The only header that kernel and userspace share. Every operation is one
  * struct and one number; both are the same through ioctl(2), through
  * IORING_OP_URING_CMD and in process.
+ *
+ * The device is /dev/kvpool. An open file is one client; rights, and who is charged, follow
+ * from the credentials that opened it, whoever calls on it later.
  */
 #ifndef _UAPI_LINUX_KVPOOL_H
 #define _UAPI_LINUX_KVPOOL_H
@@ -27,7 +30,8 @@
  *
  * Every call returns 0 or a negative errno. On an error nothing has changed,
  * and @reason says which of the causes of that errno it was; @where says which
- * element (of an array, of a batch, or which family) it was about.
+ * element (of an array, of a batch, or which family) it was about. What output arrays hold
+ * then is not said.
  *
  * ============  ===========================================================
  * errno         meaning
@@ -153,6 +157,9 @@ struct kvp_head {
  * @KVP_REASON_POOL_IN_USE: others are attached
  * @KVP_REASON_POSITION: expected position differs; the struct says the right one
  * @KVP_REASON_UNPUBLISHED: the operation needs computed tokens
+ * @KVP_REASON_REVOKED: the export was revoked
+ * @KVP_REASON_STAGED: the pool's maker has not yet said that it is ready
+ * @KVP_REASON_NO_EXPORT: no such export in this pool
  * @KVP_REASON_RIGHT_USE: needs KVP_RIGHT_USE
  * @KVP_REASON_RIGHT_PUBLISH: needs KVP_RIGHT_PUBLISH
  * @KVP_REASON_RIGHT_ADMIN: needs KVP_RIGHT_ADMIN
@@ -170,7 +177,10 @@ struct kvp_head {
  * @KVP_REASON_LIMIT_MATCHES: limit of open matches
  * @KVP_REASON_LIMIT_METADATA: limit of bytes of metadata
  * @KVP_REASON_LIMIT_RAW: limit of raw references
- * @KVP_REASON_LIMIT_CLIENTS: the pool has as many clients as it can
+ * @KVP_REASON_LIMIT_CLIENTS: the pool has as many clients, or users, as it can
+ * @KVP_REASON_LIMIT_EXPORTS: limit of exports
+ * @KVP_REASON_LIMIT_BACKINGS: limit of backing descriptors
+ * @KVP_REASON_LIMIT_POOLS: limit of pools, or of a pool's metadata, of this host
  * @KVP_REASON_DOOR: this door cannot do that
  * @KVP_REASON_STATE_FAMILY: accumulated state cannot lose tokens; where = family
  * @KVP_REASON_WINDOW_RELEASED: rows the window needs were released; where = family
@@ -178,6 +188,11 @@ struct kvp_head {
  * @KVP_REASON_SEAL: backing of the wrong kind, size or seals
  * @KVP_REASON_DESTROYED: the pool was destroyed
  * @KVP_REASON_EARLIER_ENTRY: ECANCELED by KVP_BATCH_STOP_ON_ERROR
+ * @KVP_REASON_CLIENT_DEAD: this client ended with its timelines mapping
+ * @KVP_REASON_FOREIGN: the export belongs to another pool
+ *
+ * A LIMIT_* reason says in @where, by the bit %KVP_WHERE_UID, that it is the limit of the
+ * client's uid and not that of the client.
  *
  * Values are never reused; a client must be ready for ones it does not know.
  */
@@ -216,6 +231,9 @@ enum kvp_reason {
 	KVP_REASON_POOL_IN_USE = 44,
 	KVP_REASON_POSITION = 45,
 	KVP_REASON_UNPUBLISHED = 46,
+	KVP_REASON_REVOKED = 47,
+	KVP_REASON_STAGED = 48,
+	KVP_REASON_NO_EXPORT = 49,
 	/* EACCES, EPERM */
 	KVP_REASON_RIGHT_USE = 64,
 	KVP_REASON_RIGHT_PUBLISH = 65,
@@ -236,6 +254,9 @@ enum kvp_reason {
 	KVP_REASON_LIMIT_METADATA = 91,
 	KVP_REASON_LIMIT_RAW = 92,
 	KVP_REASON_LIMIT_CLIENTS = 93,
+	KVP_REASON_LIMIT_EXPORTS = 94,
+	KVP_REASON_LIMIT_BACKINGS = 95,
+	KVP_REASON_LIMIT_POOLS = 96,
 	/* EOPNOTSUPP, EKEYREJECTED, EIO: what cannot be */
 	KVP_REASON_DOOR = 112,
 	KVP_REASON_STATE_FAMILY = 113,
@@ -244,7 +265,12 @@ enum kvp_reason {
 	KVP_REASON_SEAL = 116,
 	KVP_REASON_DESTROYED = 117,
 	KVP_REASON_EARLIER_ENTRY = 118,
+	KVP_REASON_CLIENT_DEAD = 119,
+	KVP_REASON_FOREIGN = 120,
 };
+
+/* In kvp_head.where, beside a family: the limit is that of the client's uid. */
+#define KVP_WHERE_UID		(1U << 31)
 
 /* Rights of a client, fixed when it attaches. */
 #define KVP_RIGHT_USE		(1U << 0)
@@ -257,6 +283,9 @@ enum kvp_reason {
 #define KVP_FEATURE_BACKING	(1ULL << 1)	/* backing descriptors */
 #define KVP_FEATURE_EXPORT	(1ULL << 2)	/* export and import of sequences */
 #define KVP_FEATURE_EVENTS	(1ULL << 3)	/* events */
+#define KVP_FEATURE_MMAP	(1ULL << 4)	/* shared pages */
+#define KVP_FEATURE_POLL	(1ULL << 5)	/* poll(2) on the client's file */
+#define KVP_FEATURE_URING	(1ULL << 6)	/* IORING_OP_URING_CMD */
 
 /**
  * enum kvp_family_kind - what one row family keeps
@@ -338,6 +367,7 @@ enum kvp_op {
 	KVP_OP_LIMIT = 0x06,
 	KVP_OP_BACKING_ADD = 0x07,
 	KVP_OP_BACKING_GET = 0x08,
+	KVP_OP_POOL_READY = 0x09,
 
 	KVP_OP_BLOCK_ALLOC = 0x10,
 	KVP_OP_BLOCK_REF = 0x11,
@@ -355,6 +385,7 @@ enum kvp_op {
 	KVP_OP_SEQ_TABLE = 0x28,
 	KVP_OP_SEQ_EXPORT = 0x29,
 	KVP_OP_SEQ_IMPORT = 0x2a,
+	KVP_OP_EXPORT_REVOKE = 0x2b,
 
 	KVP_OP_PREFIX_MATCH = 0x40,
 	KVP_OP_PREFIX_RELEASE = 0x41,
@@ -369,6 +400,57 @@ enum kvp_op {
 	KVP_OP_EVENTS = 0x84,
 
 	KVP_OP_BATCH = 0x90,
+};
+
+/**
+ * struct kvp_uring_cmd - sqe->cmd of IORING_OP_URING_CMD; sqe->cmd_op is KVP_IOC(nr)
+ * @arg: pointer to the struct of the operation
+ * @len: its size, must equal its head.size
+ * @zero: 0
+ *
+ * The result of the operation is the result of the completion. Read once, before the
+ * submission returns or, with IOSQE_ASYNC or SQPOLL, when a thread of the kernel begins: the struct
+ * must stay until the completion. No operation waits for another one.
+ */
+struct kvp_uring_cmd {
+	__u64 arg;
+	__u32 len;
+	__u32 zero;
+};
+
+/**
+ * DOC: Shared pages, poll, and the end of a client
+ *
+ * mmap(2) of a client's file, one page at each of two offsets:
+ *
+ * - %KVP_MMAP_TIMELINES: %KVP_NR_TIMELINES counters of 64 bytes, the client's own, readable and
+ *   writable, shared with whoever it gives the memory to (a GPU). It can be mapped once
+ *   (EBUSY), before or after attaching, and is not inherited by fork(2). When that mapping ends
+ *   (munmap, execve, exit) the client is dead, whoever else has a descriptor of its file:
+ *   what it held comes back and its calls fail with EOWNERDEAD/CLIENT_DEAD.
+ * - %KVP_MMAP_COUNTERS: struct kvp_counters_page of the pool, read-only, any number of times,
+ *   by an attached client with %KVP_RIGHT_USE. Hints: they change while they are read.
+ *
+ * A client that never maps the timelines ends with the last close of its file. A call in progress
+ * is let end first: one that waits in a fault on the caller's own memory keeps the client so long.
+ *
+ * poll(2) on the file of an attached client: readable while events wait that this client has not
+ * read (from the cursor that its last KVP_OP_EVENTS returned, once it has called that); hung up
+ * when its pool was destroyed. Of one that is not attached: an error.
+ */
+#define KVP_MMAP_TIMELINES	0ULL
+#define KVP_MMAP_COUNTERS	(1ULL << 16)
+#define KVP_PAGE_BYTES		4096	/* of either; a mapping is one page of the machine */
+#define KVP_NR_TIMELINES	64
+
+/**
+ * struct kvp_timeline - one counter of the timelines page
+ * @value: grows only
+ * @reserved: keeps the next one out of its cache line
+ */
+struct kvp_timeline {
+	__u64 value;
+	__u64 reserved[7];
 };
 
 /* ---- pool ---------------------------------------------------------------- */
@@ -411,7 +493,12 @@ struct kvp_family_desc {
 
 /* The pool outlives its last client. */
 #define KVP_POOL_PERSISTENT	(1U << 0)
-#define KVP_POOL_FLAGS_ALL	KVP_POOL_PERSISTENT
+/*
+ * Nobody else sees it until KVP_OP_POOL_READY: its backings are to be added first. If its maker
+ * ends before that, so does the pool, persistent or not.
+ */
+#define KVP_POOL_STAGED		(1U << 1)
+#define KVP_POOL_FLAGS_ALL	(KVP_POOL_PERSISTENT | KVP_POOL_STAGED)
 
 /* Reclaim policies. */
 #define KVP_RECLAIM_LRU		0
@@ -438,7 +525,7 @@ struct kvp_family_desc {
  * A client that is not attached. All metadata is allocated here. If writing the
  * result fails the client stays attached.
  * Errors: EBUSY/ATTACHED, EINVAL (NAME, FAMILY, VALUE, FLAG), EOVERFLOW/COUNT,
- * EEXIST/NAME, EPERM/PERSISTENT, ENOMEM/MEMORY.
+ * EEXIST/NAME, EPERM/PERSISTENT, EDQUOT/LIMIT_POOLS, ENOMEM/MEMORY.
  */
 struct kvp_pool_create {
 	struct kvp_head head;
@@ -464,11 +551,13 @@ struct kvp_pool_create {
  * @rights: out: rights taken
  * @pool: out: id of the pool
  * @client: out: id of this client in the pool
+ * @room: out, with EFBIG: blocks of family head.where that are not guaranteed to others
  *
  * A client that is not attached. If writing the result fails it stays attached.
  * Errors: EBUSY/ATTACHED, EINVAL/NAME,
  * EINVAL/VALUE (unknown right), ENOENT/NO_POOL (also where the credentials give
- * no right at all: such a pool is not shown), EACCES/RIGHT_* (a wanted right is
+ * no right at all: such a pool is not shown), EBUSY/STAGED (try again),
+ * EACCES/RIGHT_* (a wanted right is
  * not allowed), EDQUOT/LIMIT_CLIENTS, EFBIG/NEVER_FITS (the guarantee of new
  * clients, KVP_OP_LIMIT, does not fit beside the others'), ENOMEM/MEMORY.
  */
@@ -479,6 +568,18 @@ struct kvp_pool_attach {
 	__u32 rights;
 	__u64 pool;
 	__u64 client;
+	__u64 room;
+};
+
+/**
+ * struct kvp_pool_ready - KVP_OP_POOL_READY: let others attach
+ * @head: no flags
+ *
+ * ADMIN. Ends what KVP_POOL_STAGED began; on a pool that is ready, nothing. Errors:
+ * EACCES/RIGHT_ADMIN.
+ */
+struct kvp_pool_ready {
+	struct kvp_head head;
 };
 
 /**
@@ -571,14 +672,17 @@ struct kvp_pool_list {
  * struct kvp_pool_destroy - KVP_OP_POOL_DESTROY: end a pool
  * @head: KVP_DESTROY_*
  * @name: the pool's name
+ * @pool: its id, so that no other one that has the name by now is ended; 0: whichever has it
  *
  * Anyone with ADMIN on that pool, attached or not. The name is free at once, the
  * memory when the last client has left. Errors: EINVAL/NAME, ENOENT/NO_POOL,
+ * ESTALE/GENERATION (the name is another pool's),
  * EACCES/RIGHT_ADMIN, EBUSY/POOL_IN_USE (another client is attached, no FORCE).
  */
 struct kvp_pool_destroy {
 	struct kvp_head head;
 	char name[KVP_NAME_LEN];
+	__u64 pool;
 };
 
 /* Which members of struct kvp_limit are set. */
@@ -589,31 +693,43 @@ struct kvp_pool_destroy {
 #define KVP_LIMIT_RAW		(1U << 4)
 #define KVP_LIMIT_MATCHES	(1U << 5)
 #define KVP_LIMIT_METADATA	(1U << 6)
-#define KVP_LIMIT_ALL		0x7fU
+#define KVP_LIMIT_EXPORTS	(1U << 7)
+#define KVP_LIMIT_BACKINGS	(1U << 8)
+#define KVP_LIMIT_ALL		0x1ffU
+
+/* @client is a uid: what all its clients have together, the dead among them. */
+#define KVP_LIMIT_OF_UID	(1U << 0)
+#define KVP_LIMIT_FLAGS_ALL	KVP_LIMIT_OF_UID
+#define KVP_UID_ANY		(~0ULL)		/* each uid that has no limits of its own */
 
 #define KVP_UNLIMITED		(~0ULL)
 
 /**
- * struct kvp_limit - KVP_OP_LIMIT: set limits of a client
- * @head: no flags
- * @client: id of the client; 0: those who attach from now on
+ * struct kvp_limit - KVP_OP_LIMIT: set limits of a client or of a uid
+ * @head: KVP_LIMIT_OF_UID
+ * @client: id of the client; 0: those who attach from now on; OF_UID: the uid, or KVP_UID_ANY
  * @mask: KVP_LIMIT_*: which of the following to set; the others are left alone
  * @family: family that @blocks and @guarantee speak of
  * @blocks: blocks of @family charged to the client
- * @guarantee: blocks of @family that others' allocations leave to the client
+ * @guarantee: blocks of @family that others' allocations leave to the client; not OF_UID. Of
+ *             those who attach, who takes KVP_RIGHT_PUBLISH gets it: the others only look.
+ *             out, with EFBIG: the most that would fit
  * @slots: slots in the tables of the client's sequences, all families
  * @seqs: sequences
  * @raw: raw references
  * @matches: open matches
  * @metadata_bytes: bytes of metadata that the client's objects may take
+ * @exports: open exports
+ * @backings: backing descriptors added, until the pool ends
  *
  * ADMIN. A block is charged to the client that took it (allocated it, or was
  * the first to reference it while it was idle) until its last reference goes,
  * also after that client is gone. A limit below what the client has now stops
  * it from taking more, and takes nothing away. KVP_UNLIMITED removes a limit;
- * a guarantee is 0 unless set. Errors: EINVAL (VALUE: unknown mask bit;
- * FAMILY), ENOENT/NO_CLIENT, EFBIG/NEVER_FITS (all guarantees of the family
- * together exceed its blocks), EACCES/RIGHT_ADMIN.
+ * a guarantee is 0 unless set. A call must keep within the limits of its client and of its
+ * client's uid. Errors: EINVAL (VALUE: unknown mask bit, or a guarantee for a uid, or no uid;
+ * FAMILY), EDQUOT/LIMIT_CLIENTS (too many uids), ENOMEM/MEMORY, ENOENT/NO_CLIENT (or an export's),
+ * EFBIG/NEVER_FITS (all guarantees of the family together exceed its blocks), EACCES/RIGHT_ADMIN.
  */
 struct kvp_limit {
 	struct kvp_head head;
@@ -627,10 +743,14 @@ struct kvp_limit {
 	__u64 raw;
 	__u64 matches;
 	__u64 metadata_bytes;
+	__u64 exports;
+	__u64 backings;
 };
 
 /* Kinds of backing. */
 #define KVP_BACKING_MEMFD	1	/* memfd with F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL */
+#define KVP_BACKING_DMABUF	2	/* a dma-buf */
+#define KVP_BACKING_DEVICE	3	/* a character device's own: CUDA's shareable handle */
 
 /**
  * struct kvp_backing - KVP_OP_BACKING_ADD and KVP_OP_BACKING_GET: descriptors
@@ -640,13 +760,17 @@ struct kvp_limit {
  * @kind: add, in; get, out: KVP_BACKING_*
  * @index: add, out; get, in: 0..backings-1
  * @reserved: 0
- * @length: add, in; get, out: bytes, must equal the size of the file
+ * @length: add, in; get, out: bytes; must equal the size of a memory file, be at most that of a
+ *          dma-buf, and is not checked for a device, which alone knows
  * @label: add, in; get, out: for the runtimes; the pool does not look at it
  *
  * Add: ADMIN. Get: USE. The pool keeps the file alive and hands it to those who
- * attach; it never looks at the bytes. Errors: EOPNOTSUPP/DOOR (no descriptors
+ * attach; it never looks at the bytes. If writing the result of get fails, the descriptor is
+ * closed. Other files than these are refused, and so are devices but
+ * of the majors that the device was told of: custody of any file makes cycles of references
+ * that nothing can end. Errors: EOPNOTSUPP/DOOR (no descriptors, or none of this kind,
  * through this door), EINVAL/VALUE (kind, length), EKEYREJECTED/SEAL (kind, size or
- * seals of the file), EOVERFLOW/COUNT (KVP_MAX_BACKINGS are there),
+ * seals of the file), EOVERFLOW/COUNT (KVP_MAX_BACKINGS are there), EDQUOT/LIMIT_BACKINGS,
  * ENOENT/NO_BACKING, EBADF, EMFILE.
  */
 struct kvp_backing {
@@ -998,33 +1122,65 @@ struct kvp_seq_table {
 /**
  * struct kvp_seq_export - KVP_OP_SEQ_EXPORT: a sequence as a file
  * @head: no flags
- * @seq: the sequence
+ * @seq: the sequence, without copies that are owed
  * @fd: out: descriptor, close-on-exec; can be passed over a Unix socket
  * @reserved: 0
+ * @export_id: out: id of the export, among those of clients (KVP_OP_CLIENT_LIST)
  *
- * USE. Needs KVP_FEATURE_EXPORT, else EOPNOTSUPP/DOOR.
+ * USE. The file holds the computed tokens of the sequence as they are now, by reference, until
+ * its last descriptor is closed or it is revoked: also when the sequence is freed, or
+ * its client dies. Whoever goes on writing gets private blocks first, as after a fork. It counts
+ * as a client of the pool with the limits of its maker and no guarantee, and takes none by
+ * KVP_OP_LIMIT; its blocks stay charged as they are. A pool that does not persist lives until its
+ * exports are closed. If writing the result fails, the export is undone and the descriptor
+ * closed. Not of a pool that is staged.
+ * Errors: EOPNOTSUPP/DOOR (without KVP_FEATURE_EXPORT), ENOENT/NO_SEQ,
+ * ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING, STAGED), EOPNOTSUPP/STATE_FAMILY (its state
+ * would go on changing), EINVAL/LENGTH (the node in which the computed tokens end has more
+ * slots: truncate first), EDQUOT (LIMIT_EXPORTS, LIMIT_SEQS, LIMIT_SLOTS, LIMIT_METADATA,
+ * LIMIT_CLIENTS), ENOMEM/MEMORY, EMFILE, ENFILE.
  */
 struct kvp_seq_export {
 	struct kvp_head head;
 	__u64 seq;
 	__s32 fd;
 	__u32 reserved;
+	__u64 export_id;
 };
 
 /**
  * struct kvp_seq_import - KVP_OP_SEQ_IMPORT: a sequence from such a file
  * @head: no flags
- * @fd: in: the descriptor
+ * @fd: in: the descriptor, which stays the caller's
  * @reserved: 0
  * @seq: out: id
+ * @tokens: out: token ids known, all computed
  *
- * USE. Needs KVP_FEATURE_EXPORT, else EOPNOTSUPP/DOOR.
+ * USE of the pool that the export is of. Any number of times. Its blocks stay charged as they
+ * are. Errors: EOPNOTSUPP/DOOR
+ * (without KVP_FEATURE_EXPORT), EBADF, EINVAL/VALUE (the descriptor is no export's),
+ * EACCES/FOREIGN, ESTALE/REVOKED, EBUSY/SEQ_BUSY (another call works on the export), EDQUOT
+ * (LIMIT_SEQS, LIMIT_SLOTS, LIMIT_METADATA), ENOMEM/MEMORY.
  */
 struct kvp_seq_import {
 	struct kvp_head head;
 	__s32 fd;
 	__u32 reserved;
 	__u64 seq;
+	__u64 tokens;
+};
+
+/**
+ * struct kvp_export_revoke - KVP_OP_EXPORT_REVOKE: end an export whatever files are open
+ * @head: no flags
+ * @export_id: its id
+ *
+ * ADMIN, or the client that made it. Imports then fail with ESTALE/REVOKED; what was imported
+ * stays. Errors: ENOENT/NO_EXPORT, EPERM/NO_EXPORT (another's), EBUSY/SEQ_BUSY.
+ */
+struct kvp_export_revoke {
+	struct kvp_head head;
+	__u64 export_id;
 };
 
 /* ---- prefix -------------------------------------------------------------- */
@@ -1186,8 +1342,9 @@ struct kvp_family_stats {
 
 /**
  * struct kvp_stats - KVP_OP_STATS: counters
- * @head: no flags
- * @client: in: 0: the whole pool; KVP_STATS_SELF or an id: what that client has
+ * @head: KVP_STATS_OF_UID
+ * @client: in: 0: the whole pool; KVP_STATS_SELF or an id: what that client has; OF_UID: a
+ *          uid: what its clients have, the dead among them
  * @families: out: array of struct kvp_family_stats, may be null
  * @nr_families: in: room there; out: families of the pool
  * @nr_clients: out: attached (1 for a client)
@@ -1215,8 +1372,10 @@ struct kvp_family_stats {
  *              refused
  * @refused_room: out: calls that failed with ENOSPC
  * @refused_limit: out: calls that failed with EDQUOT
+ * @exports: out: open exports
+ * @backings: out: backing descriptors
  *
- * USE for the pool and oneself, ADMIN for others. Errors: ENOENT/NO_CLIENT,
+ * USE for the pool, oneself and one's own uid, ADMIN for others. Errors: ENOENT/NO_CLIENT,
  * EACCES/RIGHT_ADMIN, EOVERFLOW/COUNT (the room is not zero and too small).
  */
 struct kvp_stats {
@@ -1248,9 +1407,27 @@ struct kvp_stats {
 	__u64 collisions;
 	__u64 refused_room;
 	__u64 refused_limit;
+	__u64 exports;
+	__u64 backings;
 };
 
 #define KVP_STATS_SELF		(~0ULL)
+
+/* @client is a uid. */
+#define KVP_STATS_OF_UID	(1U << 0)
+#define KVP_STATS_FLAGS_ALL	KVP_STATS_OF_UID
+
+/**
+ * struct kvp_counters_page - the page at KVP_MMAP_COUNTERS
+ * @state: blocks by family and enum kvp_block_state
+ * @published: blocks by family that a node names
+ * @reserved: 0
+ */
+struct kvp_counters_page {
+	__u64 state[KVP_MAX_FAMILIES][KVP_BLOCK_STATES];
+	__u64 published[KVP_MAX_FAMILIES];
+	__u64 reserved[400];
+};
 
 /**
  * enum kvp_finding_kind - what the audit can find
@@ -1264,6 +1441,7 @@ struct kvp_stats {
  * @KVP_FINDING_CHARGE: a client's charge or usage is not its recount
  * @KVP_FINDING_SEQ: a sequence's tables and lengths disagree
  * @KVP_FINDING_EXTRA: digests in use are not their recount
+ * @KVP_FINDING_USER: what a uid's clients have together is not their recount
  *
  * Any finding is a bug of kvpool (or memory that was overwritten).
  */
@@ -1278,13 +1456,14 @@ enum kvp_finding_kind {
 	KVP_FINDING_CHARGE = 8,
 	KVP_FINDING_SEQ = 9,
 	KVP_FINDING_EXTRA = 10,
+	KVP_FINDING_USER = 11,
 };
 
 /**
  * struct kvp_finding - one thing that the audit found
  * @kind: enum kvp_finding_kind
  * @family: family, or ~0
- * @id: index of the block or node, or id of the client or sequence
+ * @id: index of the block or node, or id of the client or sequence, or the uid
  * @found: the stored value
  * @expected: the recounted value
  */
@@ -1386,7 +1565,8 @@ struct kvp_block_entry {
  * @entries: out: array of struct kvp_block_entry
  * @nr_entries: in: room there, > 0; out: entries written
  * @family: which family
- * @cursor: in: index of the first block; out: of the next call's first
+ * @cursor: in: index of the first block; out: of the next call's first. A call may come back with
+ *          fewer entries than there is room for, where they cost much
  * @total: out: blocks of the family
  *
  * USE; blocks charged to others that are not published need ADMIN and are
@@ -1403,15 +1583,30 @@ struct kvp_block_dump {
 	__u64 total;
 };
 
+/* The entry is an export: a client with one sequence and no caller. */
+#define KVP_CLIENT_EXPORT	(1U << 0)
+/* EXPORT: revoked; it holds nothing any more. */
+#define KVP_CLIENT_REVOKED	(1U << 1)
+
+#define KVP_COMMAND_LEN		16
+
 /**
  * struct kvp_client_entry - one client in a list
  * @client: id
- * @uid: of its credentials
+ * @uid: of its credentials; EXPORT: of its maker's
  * @rights: KVP_RIGHT_*
  * @seqs: sequences
  * @slots: slots in their tables
  * @raw: raw references
  * @charged: blocks charged to it, all families
+ * @matches: open matches
+ * @exports: open exports that it made
+ * @age_ns: since it attached; EXPORT: since it was made
+ * @maker: EXPORT: id of the client that made it, alive or not; else 0
+ * @imports: EXPORT: how often it was imported
+ * @pid: process that opened it, in the initial namespace; EXPORT: its maker's
+ * @flags: KVP_CLIENT_*
+ * @command: name of that process when it did, for people; NUL-terminated
  */
 struct kvp_client_entry {
 	__u64 client;
@@ -1421,6 +1616,14 @@ struct kvp_client_entry {
 	__u64 slots;
 	__u64 raw;
 	__u64 charged;
+	__u64 matches;
+	__u64 exports;
+	__u64 age_ns;
+	__u64 maker;
+	__u64 imports;
+	__u32 pid;
+	__u32 flags;
+	char command[KVP_COMMAND_LEN];
 };
 
 /**
@@ -1430,7 +1633,7 @@ struct kvp_client_entry {
  * @nr_entries: in: room there; out: entries written
  * @total: out: clients that there are to be seen
  *
- * USE for oneself, ADMIN for all. Errors: EOVERFLOW/COUNT.
+ * USE for oneself and the exports one made, ADMIN for all. Errors: EOVERFLOW/COUNT.
  */
 struct kvp_client_list {
 	struct kvp_head head;
@@ -1468,10 +1671,12 @@ struct kvp_client_list {
  * enum kvp_event_kind - what has happened to the contents of a node
  * @KVP_EVENT_STORED: matches find them from now on
  * @KVP_EVENT_REMOVED: no match finds them from now on
+ * @KVP_EVENT_LEFT: a client ended: it closed, or died; nothing of a node, @client says which
  */
 enum kvp_event_kind {
 	KVP_EVENT_STORED = 1,
 	KVP_EVENT_REMOVED = 2,
+	KVP_EVENT_LEFT = 3,
 };
 
 /* REMOVED: the node, and all that follow it. */
@@ -1491,6 +1696,7 @@ enum kvp_event_kind {
  * @tokens: tokens of the node (of a namespace: 0)
  * @tag: of the node
  * @space: namespace digest
+ * @client: LEFT: its id, else 0
  */
 struct kvp_event {
 	__u64 number;
@@ -1503,6 +1709,7 @@ struct kvp_event {
 	__u32 tokens;
 	__u32 tag;
 	__u8 space[KVP_DIGEST_LEN];
+	__u64 client;
 };
 
 /**

@@ -26,6 +26,7 @@
 
 /* @a: a power of two. */
 #define IS_ALIGNED(x, a) (((x) & ((typeof(x))(a) - 1)) == 0)
+#define ALIGN(x, a) (((x) + (typeof(x))(a) - 1) & ~((typeof(x))(a) - 1))
 
 #define might_sleep()		kvp_shim_might_sleep()
 

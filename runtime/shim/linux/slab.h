@@ -21,6 +21,7 @@
 #define GFP_KERNEL_ACCOUNT	0x06U
 #define __GFP_ZERO		0x10U
 #define __GFP_NOWARN		0x20U
+#define __GFP_RETRY_MAYFAIL	0x40U
 
 #define KMALLOC_MAX_SIZE	(1UL << 22)
 #define ZERO_SIZE_PTR		((void *)16)

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Exports: a sequence as a file that others can import. An export is a client of the pool
+ * without a caller, which has one sequence: a fork of the exported one. So it is
+ * counted, limited, listed, audited and ended like a client. Owns struct kvp_export.
+ *
+ * The last reference goes where no lock is held: at the close of the file, or at the end of
+ * a call, which is why these operations take the gate themselves.
+ */
+#include "core.h"
+
+/* ---- references ---- */
+
+/**
+ * kvp_export_get - one more reference
+ * @export: an export on which the caller has one
+ */
+void kvp_export_get(struct kvp_export *export)
+{
+	struct kvp_pool *pool = export->client.pool;
+
+	spin_lock(&pool->lock);
+	export->refs++;
+	spin_unlock(&pool->lock);
+}
+
+/**
+ * kvp_export_put - one reference less; the last one ends the export
+ * @export: not to be touched afterwards
+ *
+ * May sleep, allocates nothing.
+ */
+void kvp_export_put(struct kvp_export *export)
+{
+	struct kvp_pool *pool = export->client.pool;
+	bool last;
+
+	spin_lock(&pool->lock);
+	last = !--export->refs;
+	spin_unlock(&pool->lock);
+	if (!last)
+		return;
+	kvp_client_end(&export->client);
+	mutex_destroy(&export->lock);
+	kfree(export);
+}
+
+/**
+ * kvp_export_id - the id by which lists know an export
+ * @export: the export
+ *
+ * Return: the id.
+ */
+u64 kvp_export_id(const struct kvp_export *export)
+{
+	return export->client.account->client;
+}
+
+/* The account of an export's maker, NULL if that is gone. */
+static struct kvp_account *kvp_maker_locked(struct kvp_pool *pool,
+					    const struct kvp_export *export)
+{
+	struct kvp_account *account = pool->account[export->maker_slot];
+
+	return account->live && account->client == export->maker ? account : NULL;
+}
+
+/**
+ * kvp_export_gone_locked - an export leaves its pool
+ * @pool: the pool
+ * @export: the export
+ */
+void kvp_export_gone_locked(struct kvp_pool *pool, struct kvp_export *export)
+{
+	struct kvp_account *maker = kvp_maker_locked(pool, export);
+
+	if (maker)
+		maker->has[KVP_EXPORTS]--;
+	kvp_less_locked(export->client.account, KVP_EXPORTS, 1);
+}
+
+/* ---- making ---- */
+
+/* Make the export a client, and count it, if its maker may have one more. */
+static int kvp_export_attach(struct kvp_call *call, struct kvp_export *export)
+{
+	struct kvp_account *maker = call->client->account;
+	struct kvp_call sub = *call;
+	struct kvp_pool *pool = call->pool;
+	u64 room;
+	int err;
+
+	sub.client = &export->client;
+	/* The gate, so that an audit sees all of it or nothing. */
+	down_read(&pool->gate);
+	mutex_lock(&pool->host->lock);
+	spin_lock(&pool->lock);
+	err = kvp_check_more_locked(call, KVP_EXPORTS, 1);
+	spin_unlock(&pool->lock);
+	/* The export would keep the pool when its maker ends, and nobody could make it ready. */
+	if (!err && pool->staged)
+		err = kvp_fail(call, -EBUSY, KVP_REASON_STAGED, 0);
+	if (!err)
+		err = kvp_client_attach(&sub, pool, KVP_RIGHT_USE, &maker->limits, &room);
+	if (!err) {
+		spin_lock(&pool->lock);
+		export->refs = 1;
+		export->maker = maker->client;
+		export->maker_slot = call->client->slot;
+		export->client.account->export = export;
+		kvp_more_locked(export->client.account, KVP_EXPORTS, 1);
+		maker->has[KVP_EXPORTS]++;
+		spin_unlock(&pool->lock);
+	}
+	mutex_unlock(&pool->host->lock);
+	up_read(&pool->gate);
+	return err;
+}
+
+/* A fork that needed copies would not be whole until somebody made them. */
+static int kvp_export_check(struct kvp_call *call, const struct kvp_seq *seq)
+{
+	struct kvp_pool *pool = call->pool;
+	u32 i;
+
+	for (i = 0; i < pool->nr_families; i++)
+		if (pool->family[i].desc.kind == KVP_FAMILY_STATE)
+			return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_STATE_FAMILY, i);
+	if (seq->computed % pool->index_tokens && seq->reserved > seq->computed)
+		return kvp_fail(call, -EINVAL, KVP_REASON_LENGTH, 0);
+	return 0;
+}
+
+static int kvp_export_fork(struct kvp_call *call, struct kvp_export *export)
+{
+	struct kvp_seq_export *arg = call->arg;
+	struct kvp_seq *seq;
+	int err;
+
+	down_read(&call->pool->gate);
+	seq = kvp_seq_begin_settled(call, arg->seq);
+	err = PTR_ERR_OR_ZERO(seq);
+	if (!err) {
+		err = kvp_export_check(call, seq);
+		if (!err)
+			err = kvp_fork_to(call, seq, &export->client, &export->seq);
+		kvp_seq_end(seq);
+	}
+	up_read(&call->pool->gate);
+	return err;
+}
+
+/**
+ * kvp_op_seq_export - KVP_OP_SEQ_EXPORT
+ * @call: struct kvp_seq_export
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_seq_export(struct kvp_call *call)
+{
+	const struct kvp_door *door = call->client->door;
+	struct kvp_seq_export *arg = call->arg;
+	struct kvp_export *export;
+	int err;
+	s32 fd;
+
+	arg->fd = -1;
+	arg->export_id = 0;
+	if (!door->export_give)
+		return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_DOOR, 0);
+	export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
+	if (!export)
+		return kvp_fail(call, -ENOMEM, KVP_REASON_MEMORY, 0);
+	mutex_init(&export->lock);
+	kvp_client_init(&export->client, call->client->host, door, &call->client->cred);
+	/* It may outlive its maker's file. */
+	export->client.cred.of = NULL;
+	err = kvp_export_attach(call, export);
+	if (err) {
+		kvp_client_end(&export->client);
+		mutex_destroy(&export->lock);
+		kfree(export);
+		return err;
+	}
+	err = kvp_export_fork(call, export);
+	if (err) {
+		kvp_export_put(export);
+		return err;
+	}
+	arg->export_id = kvp_export_id(export);
+	fd = door->export_give(export);
+	if (fd < 0) {
+		arg->export_id = 0;
+		kvp_export_put(export);
+		return kvp_fail(call, fd, KVP_REASON_NONE, 0);
+	}
+	/* The reference is the file's, which its owner may have closed by now. */
+	arg->fd = fd;
+	return 0;
+}
+
+/**
+ * kvp_undo_seq_export - the caller never learned of the descriptor
+ * @call: as executed
+ */
+void kvp_undo_seq_export(struct kvp_call *call)
+{
+	const struct kvp_seq_export *arg = call->arg;
+
+	call->client->door->fd_undo(arg->fd);
+}
+
+/* ---- importing ---- */
+
+static int kvp_import(struct kvp_call *call, struct kvp_export *export)
+{
+	struct kvp_seq_import *arg = call->arg;
+	struct kvp_call sub = *call;
+	struct kvp_seq *seq;
+	int err = 0;
+
+	sub.client = &export->client;
+	mutex_lock(&export->lock);
+	if (export->revoked)
+		err = kvp_fail(call, -ESTALE, KVP_REASON_REVOKED, 0);
+	if (!err) {
+		seq = kvp_seq_begin(&sub, export->seq);
+		err = PTR_ERR_OR_ZERO(seq);
+	}
+	if (!err) {
+		err = kvp_fork_to(call, seq, call->client, &arg->seq);
+		arg->tokens = err ? 0 : seq->tokens;
+		kvp_seq_end(seq);
+	}
+	if (!err) {
+		spin_lock(&call->pool->lock);
+		export->imports++;
+		spin_unlock(&call->pool->lock);
+	}
+	mutex_unlock(&export->lock);
+	return err;
+}
+
+/**
+ * kvp_op_seq_import - KVP_OP_SEQ_IMPORT
+ * @call: struct kvp_seq_import
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_seq_import(struct kvp_call *call)
+{
+	const struct kvp_door *door = call->client->door;
+	struct kvp_seq_import *arg = call->arg;
+	struct kvp_export *export;
+	int err;
+
+	arg->seq = 0;
+	arg->tokens = 0;
+	if (!door->export_take)
+		return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_DOOR, 0);
+	export = door->export_take(arg->fd);
+	if (PTR_ERR_OR_ZERO(export) == -EINVAL)
+		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
+				offsetof(struct kvp_seq_import, fd));
+	if (IS_ERR(export))
+		return kvp_fail(call, PTR_ERR(export), KVP_REASON_NONE, 0);
+	if (export->client.pool != call->pool) {
+		err = kvp_fail(call, -EACCES, KVP_REASON_FOREIGN, 0);
+	} else {
+		down_read(&call->pool->gate);
+		err = kvp_import(call, export);
+		up_read(&call->pool->gate);
+	}
+	kvp_export_put(export);
+	return err;
+}
+
+/**
+ * kvp_undo_seq_import - the caller never learned of the sequence
+ * @call: as executed
+ */
+void kvp_undo_seq_import(struct kvp_call *call)
+{
+	const struct kvp_seq_import *arg = call->arg;
+
+	down_read(&call->pool->gate);
+	kvp_seq_undo(call, arg->seq);
+	up_read(&call->pool->gate);
+}
+
+/* ---- revoking ---- */
+
+/* The export of an id, with a reference; or ERR_PTR of kvp_fail(). */
+static struct kvp_export *kvp_export_find_sliced(struct kvp_call *call, u64 id)
+{
+	struct kvp_account *account = kvp_account_find_sliced(call->pool, id);
+	struct kvp_export *export = account ? account->export : NULL;
+
+	/* One without references is on its way out. */
+	if (!export || !export->refs)
+		return ERR_PTR(kvp_fail(call, -ENOENT, KVP_REASON_NO_EXPORT, 0));
+	if (export->maker != call->client->account->client &&
+	    !(call->client->rights & KVP_RIGHT_ADMIN))
+		return ERR_PTR(kvp_fail(call, -EPERM, KVP_REASON_NO_EXPORT, 0));
+	export->refs++;
+	return export;
+}
+
+static int kvp_revoke(struct kvp_call *call, struct kvp_export *export)
+{
+	struct kvp_call sub = *call;
+	struct kvp_seq *seq;
+	int err = 0;
+
+	sub.client = &export->client;
+	mutex_lock(&export->lock);
+	if (!export->revoked) {
+		seq = kvp_seq_begin(&sub, export->seq);
+		err = PTR_ERR_OR_ZERO(seq);
+		if (!err) {
+			spin_lock(&call->pool->lock);
+			export->revoked = true;
+			kvp_seq_free_sliced(seq);
+			spin_unlock(&call->pool->lock);
+		}
+	}
+	mutex_unlock(&export->lock);
+	return err;
+}
+
+/**
+ * kvp_op_export_revoke - KVP_OP_EXPORT_REVOKE
+ * @call: struct kvp_export_revoke
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_export_revoke(struct kvp_call *call)
+{
+	const struct kvp_export_revoke *arg = call->arg;
+	struct kvp_pool *pool = call->pool;
+	struct kvp_export *export;
+	int err;
+
+	spin_lock(&pool->lock);
+	export = kvp_export_find_sliced(call, arg->export_id);
+	spin_unlock(&pool->lock);
+	if (IS_ERR(export))
+		return PTR_ERR(export);
+	down_read(&pool->gate);
+	err = kvp_revoke(call, export);
+	up_read(&pool->gate);
+	kvp_export_put(export);
+	return err;
+}
