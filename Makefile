@@ -42,9 +42,12 @@ CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE= -g -fno-omit-frame-pointer -pthread $(WA
 # The twins of the kernel's headers come first, and only where the core is seen.
 INC_CORE := -Iruntime/shim -Iuapi -Ikmod/core
 INC_API := -Iuapi -Iruntime/include
+INC_CONTRACT := -Iuapi -Itests/support -Itests/layout
 INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/model
 inc = $(if $(filter kmod/% runtime/shim/% runtime/door_inproc.c,$(1)),$(INC_CORE),\
-	$(if $(filter tests/%,$(1)),$(INC_TESTS),$(INC_API)))
+	$(if $(filter tests/vm/%,$(1)),$(INC_API) -Itests/vm,\
+	$(if $(filter-out tests/contract/door_inproc.c,$(filter tests/contract/%,$(1))),$(INC_CONTRACT),\
+	$(if $(filter tests/%,$(1)),$(INC_TESTS),$(INC_API)))))
 
 CHECKED := -Werror -DKVP_SHIM_ABORT_ON_WARN -DKVP_SHIM_LOCKDEP
 CC_release := $(CC)
@@ -131,24 +134,66 @@ $(eval $(call program,fast,$(B)/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIB
 $(eval $(call program,asan,$(B)/asan/kvctl,$(KVCTL_SRC),-ljansson -ledit -lncursesw))
 $(eval $(call program,broken,$(B)/broken/kvctl,$(KVCTL_SRC),-ljansson -ledit -lncursesw))
 
+# Programs for the virtual machine, one a source beside the parts that they share,
+# linked as an engine would be. VM32: those that do without the library are built as
+# 32-bit programs, too (NAME32).
+VM_SUPPORT := $(wildcard tests/vm/support*.c)
+VM_SRC := $(filter-out $(VM_SUPPORT),$(wildcard tests/vm/*.c))
+VM32 :=
+VM := $(VM_SRC:tests/vm/%.c=$(B)/vm/%) $(VM32:%=$(B)/vm/%32)
+$(foreach t,$(VM_SRC),$(eval $(call program,release,$(t:tests/vm/%.c=$(B)/vm/%),\
+	$(t) $(VM_SUPPORT))))
+$(VM32:%=$(B)/vm/%32): $(B)/vm/%32: tests/vm/%.c $(VM_SUPPORT) $(wildcard tests/vm/*.h) \
+		uapi/linux/kvpool.h Makefile
+	@mkdir -p $(@D)
+	@echo "  CC      -m32 $@"
+	@$(CC) -m32 -static $(CFLAGS_ALL) -O2 $(CFLAGS) $(INC_API) -Itests/vm -o $@ $(filter %.c,$^)
+
+# The contract test goes through every door; its 32-bit program only calls ioctl(2).
+CONTRACT_SRC := $(wildcard tests/contract/*.c)
+CONTRACT32_SRC := $(filter-out %/doors.c %/door_inproc.c %/door_uring.c,$(CONTRACT_SRC))
+CONTRACT := $(filter-out %/doors32.c,$(CONTRACT_SRC)) tests/support/copydoor.c
+VM += $(B)/vm/contract $(B)/vm/contract32
+$(eval $(call program,release,$(B)/vm/contract,$(CONTRACT)))
+$(eval $(call program,asan,$(B)/asan/contract,$(CONTRACT)))
+$(B)/vm/contract32: $(CONTRACT32_SRC) $(wildcard tests/contract/*.h tests/layout/*.h) \
+		tests/support/random.h uapi/linux/kvpool.h Makefile
+	@mkdir -p $(@D)
+	@echo "  CC      -m32 $@"
+	@$(CC) -m32 -static $(CFLAGS_ALL) -O2 $(CFLAGS) $(INC_CONTRACT) -o $@ $(filter %.c,$^)
+
+# scripts/vm-image takes what lies there.
+export KVPOOL_BUILD := $(B)
+export SEED
+VM_KERNELS := 6.1 6.12
+VM_RUN = scripts/check-vm-judge $(VM_KERNELS:%="scripts/vm-run % tests/vm/tests.list")
+
 .PHONY: tests
-tests: all $(UNIT) $(THREADS) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl
+tests: all $(VM) $(UNIT) $(THREADS) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl \
+	$(B)/asan/contract
 
 CHECK_RUN = "tests/layout/check 64" "tests/layout/check 32" $(UNIT) \
 	"$(B)/asan/property --ops 100000 --seed $(SEED)" \
+	"tests/contract/check $(B) --seed $(SEED)" \
 	$(THREADS:%="% --seed $(SEED)") \
 	$(FUZZ:%="scripts/fuzz % 5 $(SEED)") $(CLI_TESTS) \
 	$(foreach t,demo replay_full replay_json replay_timed replay_plot shell_scenarios shell_commands shell_expect \
 		shell_malformed shell_terminal create stat blocks map clients fsck help door limit top_terminal,\
 		"KVCTL=$(CURDIR)/$(B)/asan/kvctl tests/cli/$(t).sh") \
 	scripts/check-exports scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-packaging scripts/check-kernel-doc \
-	scripts/check-kernel-style
+	scripts/check-kernel-style $(VM_RUN)
 
 .PHONY: check
 check:
 	@scripts/deps check
 	@$(MAKE) -j$(JOBS) tests
 	@tests/run $(CHECK_RUN)
+
+.PHONY: check-vm
+check-vm:
+	@scripts/deps check
+	@$(MAKE) -j$(JOBS) $(B)/kvctl $(VM)
+	@tests/run $(VM_RUN)
 
 # Fresh seeds each time, printed so that a failure can be run again.
 SOAK_T ?= 600
@@ -157,7 +202,8 @@ SOAK_RUN = "$(B)/property --ops 10000000 --seed $(SEED)" \
 	$(foreach s,$(SOAK_SEEDS),"$(B)/property --ops 1000000 --seed $(s)" \
 		"$(B)/asan/property --ops 1000000 --seed $(s)") \
 	$(THREADS:%="% --ops 1000000 --seed $(firstword $(SOAK_SEEDS))") \
-	$(FUZZ:%="scripts/fuzz % $(SOAK_T) $(firstword $(SOAK_SEEDS))")
+	$(FUZZ:%="scripts/fuzz % $(SOAK_T) $(firstword $(SOAK_SEEDS))") \
+	$(VM_KERNELS:%="scripts/vm-run % -c '@7200 kill_clients --rounds 200 --seed $(firstword $(SOAK_SEEDS))'")
 
 .PHONY: soak
 soak:
@@ -179,6 +225,20 @@ bench:
 	@scripts/deps quickstart
 	@$(MAKE) -j$(JOBS) $(B)/kvctl
 	@$(B)/kvctl bench $(TRACE:%=--trace %) $(BENCH)
+
+# KERNEL: which of them demo-vm and bench-vm boot.
+KERNEL ?= 6.12
+.PHONY: demo-vm
+demo-vm:
+	@scripts/deps vm
+	@$(MAKE) -j$(JOBS) $(B)/kvctl $(B)/vm/demo_vm
+	@scripts/vm-run $(KERNEL) -o demo_vm
+
+.PHONY: bench-vm
+bench-vm:
+	@scripts/deps vm
+	@$(MAKE) -j$(JOBS) $(B)/kvctl $(B)/vm/bench_vm
+	@scripts/vm-run $(KERNEL) -o "@1200 bench_vm $(BENCH)"
 
 # ---- the kernel module -------------------------------------------------------
 
@@ -257,6 +317,9 @@ help:
 	@echo "make quickstart   install what is missing, build, show the pool at work"
 	@echo "make              build/libkvpool.so, build/libkvpool.a, build/kvctl"
 	@echo "make check        install what is missing, build all, run all tests (SEED=n)"
+	@echo "make check-vm     the tests that need the device, in QEMU, on kernels 6.1 and 6.12"
+	@echo "make demo-vm      three processes share a pool there, and one is killed"
+	@echo "make bench-vm     what ioctl and io_uring add to the cost in process (KERNEL=6.1|6.12)"
 	@echo "make soak         the long tests; prints its seeds (SEED=n SOAK_SEEDS='n n' SOAK_T=s)"
 	@echo "make bench        measure against the machine's floors (BENCH='--quick' and so on)"
 	@echo "make fuzz T=60    fuzz the dispatch table for T seconds"
