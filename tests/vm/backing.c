@@ -223,7 +223,8 @@ static void staged_ends(void)
 
 static void refused_memory(void)
 {
-	int fd = kvpv_pool(POOL, 4), plain;
+	int fd = kvpv_pool(POOL, 4), plain, sealed, reading;
+	char path[64];
 	const struct {
 		int fd;
 		u64 length;
@@ -242,11 +243,18 @@ static void refused_memory(void)
 	for (i = 0; i < KVPV_COUNT(cases); i++)
 		kvpv_expect(add(fd, cases[i].fd, KVP_BACKING_MEMFD, cases[i].length, NULL),
 			    -EKEYREJECTED, KVP_REASON_SEAL);
-	/* A file in a tmpfs has no seals; a sealed one that is open for reading only. */
+	/* A file in a tmpfs has no seals. */
 	plain = kvpv_sys(open("/tmp/plain", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
 	kvpv_sys(ftruncate(plain, SIZE));
 	kvpv_expect(add(fd, plain, KVP_BACKING_MEMFD, SIZE, NULL), -EKEYREJECTED, KVP_REASON_SEAL);
 	unlink("/tmp/plain");
+	/* Whoever got a descriptor for reading could not write blocks. */
+	sealed = sealed_memory(SIZE, SEALS);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", sealed);
+	reading = kvpv_sys(open(path, O_RDONLY | O_CLOEXEC));
+	kvpv_expect(add(fd, reading, KVP_BACKING_MEMFD, SIZE, NULL), -EKEYREJECTED,
+		    KVP_REASON_SEAL);
+	kvpv_ok(add(fd, sealed, KVP_BACKING_MEMFD, SIZE, NULL));
 }
 
 /* Each is none of the three kinds. */

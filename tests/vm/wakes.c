@@ -90,7 +90,7 @@ static void waits_before_it_attaches(void)
 	kvpv_true(edge(epoll, KVPV_WAIT_MS) & EPOLLHUP);
 }
 
-/* All are woken, though no event waits for them under the pool's lock. */
+/* All who wait are woken, however many. */
 static void many_wait_for_one_file(void)
 {
 	int fd = kvpv_pool(POOL, 16), watcher = kvpv_join(POOL), epoll[MANY];
