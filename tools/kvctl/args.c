@@ -70,3 +70,30 @@ error_t kvctl_args_one(struct argp_state *state, const char *what, char *text, c
 	*at = text;
 	return 0;
 }
+
+enum {
+	OPT_JSON = 256,
+};
+
+const struct argp_option kvctl_pool_options[] = {
+	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
+	{ 0 },
+};
+
+error_t kvctl_pool_parse(int key, char *arg, struct argp_state *state)
+{
+	struct kvctl_pool_args *args = state->input;
+
+	switch (key) {
+	case OPT_JSON:
+		args->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		return kvctl_args_one(state, "POOL", arg, &args->pool);
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no POOL given");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}

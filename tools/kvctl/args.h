@@ -24,4 +24,18 @@ error_t kvctl_args_number(struct argp_state *state, const char *option, const ch
 /* An argument, of which there may be one: *@at gets it. @what: what it is called. */
 error_t kvctl_args_one(struct argp_state *state, const char *what, char *text, char **at);
 
+/**
+ * struct kvctl_pool_args - the command line of a verb that has nothing to say but its pool
+ * @pool: a URI or a name
+ * @json: --json
+ */
+struct kvctl_pool_args {
+	char *pool;
+	bool json;
+};
+
+/* For the argp of such a verb, whose input is a struct kvctl_pool_args. */
+extern const struct argp_option kvctl_pool_options[];
+error_t kvctl_pool_parse(int key, char *arg, struct argp_state *state);
+
 #endif /* KVCTL_ARGS_H */

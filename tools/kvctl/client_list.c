@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads who is attached to a pool, and for whom. No state.
+ * Reads who is attached to a pool, and for whom, and shows them. No state.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,6 +71,35 @@ void kvctl_clients_free(struct kvctl_clients *clients)
 	free(clients->at);
 	clients->at = NULL;
 	clients->nr = 0;
+}
+
+int kvctl_clients_show(int argc, char **argv, const struct argp *argp,
+		       json_t *(*to_json)(const struct kvctl_view *view,
+					  const struct kvctl_clients *clients),
+		       void (*print)(const struct kvctl_view *view,
+				     const struct kvctl_clients *clients))
+{
+	struct kvctl_pool_args args = { 0 };
+	struct kvctl_clients clients;
+	struct kvctl_view view;
+	int status;
+
+	if (!kvctl_args(argp, argc, argv, &args, &status))
+		return status;
+	status = kvctl_view_open(argv[0], args.pool, true, &view);
+	if (status)
+		return status;
+	if (kvctl_clients_read(&view, &clients)) {
+		status = kvctl_view_failed(&view);
+	} else if (args.json) {
+		status = kvctl_json_write(argv[0], to_json(&view, &clients));
+	} else {
+		print(&view, &clients);
+		status = kvctl_output_done(argv[0]);
+	}
+	kvctl_clients_free(&clients);
+	kvctl_view_close(&view);
+	return status;
 }
 
 int kvctl_user_read(struct kvctl_view *view, uint32_t uid, struct kvctl_user *user)

@@ -8,6 +8,7 @@
 
 #include <kvpool.h>
 
+#include "args.h"
 #include "view.h"
 
 /**
@@ -35,6 +36,16 @@ struct kvctl_clients {
 int kvctl_clients_read(struct kvctl_view *view, struct kvctl_clients *clients);
 void kvctl_clients_free(struct kvctl_clients *clients);
 
+/*
+ * The whole of a verb that shows them: @argp reads a struct kvctl_pool_args; either of the two says
+ * what there is. Its exit status.
+ */
+int kvctl_clients_show(int argc, char **argv, const struct argp *argp,
+		       json_t *(*to_json)(const struct kvctl_view *view,
+					  const struct kvctl_clients *clients),
+		       void (*print)(const struct kvctl_view *view,
+				     const struct kvctl_clients *clients));
+
 static inline bool kvctl_is_export(const struct kvctl_client *client)
 {
 	return client->entry.flags & KVP_CLIENT_EXPORT;
@@ -57,7 +68,7 @@ struct kvctl_user {
 /* 0 or a negative errno, see kvp_error(). */
 int kvctl_user_read(struct kvctl_view *view, uint32_t uid, struct kvctl_user *user);
 
-/* Of the families of which there is something to say: blocks charged, guarantee, limit; a line each. */
+/* Of families of which there is something to say: blocks charged, guarantee, limit; a line each. */
 void kvctl_charged_print(const struct kvctl_view *view, const struct kvp_family_stats *families,
 			 const char *indent);
 /* The same as an array, of all families; NULL: no memory. */

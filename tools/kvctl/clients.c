@@ -2,27 +2,11 @@
 /*
  * kvctl clients - who is attached to a pool, and what each has.
  */
-#include <errno.h>
-
 #include "args.h"
 #include "client_list.h"
 #include "json.h"
 #include "kvctl.h"
 #include "view.h"
-
-enum {
-	OPT_JSON = 256,
-};
-
-struct command {
-	char *pool;
-	bool json;
-};
-
-static const struct argp_option options[] = {
-	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
-	{ 0 },
-};
 
 static const char doc[] =
 	"Shows who is attached to a pool: rights, sequences, slots in their tables, raw "
@@ -34,24 +18,6 @@ static const char doc[] =
 	"go while the list is read.\n\n"
 	"Example:\n"
 	"  kvctl clients POOL --json";
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct command *command = state->input;
-
-	switch (key) {
-	case OPT_JSON:
-		command->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return kvctl_args_one(state, "POOL", arg, &command->pool);
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no POOL given");
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- text ---- */
 
@@ -158,27 +124,9 @@ static json_t *clients_json(const struct kvctl_view *view, const struct kvctl_cl
 int kvctl_clients(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "POOL", .doc = doc,
+		.options = kvctl_pool_options, .parser = kvctl_pool_parse, .args_doc = "POOL",
+		.doc = doc,
 	};
-	struct command command = { 0 };
-	struct kvctl_clients clients;
-	struct kvctl_view view;
-	int status;
 
-	if (!kvctl_args(&argp, argc, argv, &command, &status))
-		return status;
-	status = kvctl_view_open(argv[0], command.pool, true, &view);
-	if (status)
-		return status;
-	if (kvctl_clients_read(&view, &clients)) {
-		status = kvctl_view_failed(&view);
-	} else if (command.json) {
-		status = kvctl_json_write(argv[0], clients_json(&view, &clients));
-	} else {
-		print(&view, &clients);
-		status = kvctl_output_done(argv[0]);
-	}
-	kvctl_clients_free(&clients);
-	kvctl_view_close(&view);
-	return status;
+	return kvctl_clients_show(argc, argv, &argp, clients_json, print);
 }

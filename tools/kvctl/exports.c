@@ -2,28 +2,11 @@
 /*
  * kvctl exports - which exports of sequences a pool has.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "args.h"
 #include "client_list.h"
 #include "json.h"
 #include "kvctl.h"
 #include "view.h"
-
-enum {
-	OPT_JSON = 256,
-};
-
-struct command {
-	char *pool;
-	bool json;
-};
-
-static const struct argp_option options[] = {
-	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
-	{ 0 },
-};
 
 static const char doc[] =
 	"Shows the exports of a pool: sequences that a client made a file of, for others to "
@@ -35,24 +18,6 @@ static const char doc[] =
 	"exports of others are shown, which is said.\n\n"
 	"Example:\n"
 	"  kvctl exports POOL --json";
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct command *command = state->input;
-
-	switch (key) {
-	case OPT_JSON:
-		command->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return kvctl_args_one(state, "POOL", arg, &command->pool);
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no POOL given");
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 static bool is_revoked(const struct kvctl_client *export)
 {
@@ -121,27 +86,9 @@ static json_t *exports_json(const struct kvctl_view *view, const struct kvctl_cl
 int kvctl_exports(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "POOL", .doc = doc,
+		.options = kvctl_pool_options, .parser = kvctl_pool_parse, .args_doc = "POOL",
+		.doc = doc,
 	};
-	struct command command = { 0 };
-	struct kvctl_clients clients;
-	struct kvctl_view view;
-	int status;
 
-	if (!kvctl_args(&argp, argc, argv, &command, &status))
-		return status;
-	status = kvctl_view_open(argv[0], command.pool, true, &view);
-	if (status)
-		return status;
-	if (kvctl_clients_read(&view, &clients)) {
-		status = kvctl_view_failed(&view);
-	} else if (command.json) {
-		status = kvctl_json_write(argv[0], exports_json(&view, &clients));
-	} else {
-		print(&view, &clients);
-		status = kvctl_output_done(argv[0]);
-	}
-	kvctl_clients_free(&clients);
-	kvctl_view_close(&view);
-	return status;
+	return kvctl_clients_show(argc, argv, &argp, exports_json, print);
 }

@@ -2,24 +2,13 @@
 /*
  * kvctl fsck - recounts a pool and shows what was recounted. No state.
  */
-#include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "args.h"
 #include "fsck.h"
 #include "json.h"
 #include "kvctl.h"
 #include "view.h"
-
-enum {
-	OPT_JSON = 256,
-};
-
-struct command {
-	char *pool;
-	bool json;
-};
 
 /**
  * struct look - an audit, and the counters beside it
@@ -33,11 +22,6 @@ struct look {
 	struct kvp_family_stats families[KVP_MAX_FAMILIES];
 };
 
-static const struct argp_option options[] = {
-	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
-	{ 0 },
-};
-
 static const char doc[] =
 	"Recounts everything in a pool from the tables up, compares it with every counter, and "
 	"shows what was recounted, each with its numbers. Other calls on the pool wait "
@@ -47,24 +31,6 @@ static const char doc[] =
 	"counters, read right after the audit; the audit has compared them with its recount.\n\n"
 	"Example:\n"
 	"  kvctl fsck POOL || echo 'not sound'";
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct command *command = state->input;
-
-	switch (key) {
-	case OPT_JSON:
-		command->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return kvctl_args_one(state, "POOL", arg, &command->pool);
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no POOL given");
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* One invariant: how often it was found broken, what it says, its numbers. */
 static void print_line(const struct kvctl_fsck *fsck, enum kvp_finding_kind kind,
@@ -220,9 +186,10 @@ static json_t *look_json(const struct kvctl_view *view, const struct look *look)
 int kvctl_fsck(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "POOL", .doc = doc,
+		.options = kvctl_pool_options, .parser = kvctl_pool_parse, .args_doc = "POOL",
+		.doc = doc,
 	};
-	struct command command = { 0 };
+	struct kvctl_pool_args command = { 0 };
 	struct kvctl_view view;
 	struct look look;
 	int status;
