@@ -4,8 +4,8 @@
 #
 # The same sources are compiled several times: release is what users get; asan,
 # tsan, fuzz and fast (for long tests) check locks and end at a bug of ours, the
-# first three under sanitizers; broken has one comparison taken out, to show that
-# the tests would notice.
+# first three under sanitizers; broken has one comparison taken out, and nofence
+# what keeps a block from changing hands, to show that the tests would notice.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
@@ -30,6 +30,7 @@ SUPPORT_SRC := $(wildcard tests/support/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 MODEL_SRC := $(wildcard tests/model/*.c)
 THREADS_SRC := $(wildcard tests/threads/*.c)
+STAMPS_SRC := $(wildcard tests/stamps/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 CLI_TESTS := $(wildcard tests/cli/*.sh)
 
@@ -43,7 +44,7 @@ CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE= -g -fno-omit-frame-pointer -pthread $(WA
 INC_CORE := -Iruntime/shim -Iuapi -Ikmod/core
 INC_API := -Iuapi -Iruntime/include
 INC_CONTRACT := -Iuapi -Itests/support -Itests/layout
-INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/model
+INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/model -Itests/stamps
 inc = $(if $(filter kmod/% runtime/shim/% runtime/door_inproc.c,$(1)),$(INC_CORE),\
 	$(if $(filter tests/vm/%,$(1)),$(INC_API) -Itests/vm,\
 	$(if $(filter-out tests/contract/door_inproc.c,$(filter tests/contract/%,$(1))),$(INC_CONTRACT),\
@@ -63,6 +64,8 @@ CC_fast := $(CC)
 CFLAGS_fast := -O2 $(CHECKED)
 CC_broken := $(CC)
 CFLAGS_broken := -O2 -DKVP_TEST_BROKEN_COMPARE
+CC_nofence := $(CC)
+CFLAGS_nofence := -O1 -DKVP_TEST_BROKEN_FENCE
 
 # $(call obj,VARIANT,SOURCES)
 obj = $(patsubst %.c,$(B)/obj/$(1)/%.o,$(2))
@@ -81,8 +84,8 @@ $(2): $$(call obj,$(1),$$(LIB_SRC))
 endef
 
 LIB_release := $(B)/libkvpool.a
-$(foreach v,asan tsan fuzz fast broken,$(eval LIB_$(v) := $(B)/$(v)/libkvpool.a))
-$(foreach v,release asan tsan fuzz fast broken,$(eval $(call variant,$(v),$(LIB_$(v)))))
+$(foreach v,asan tsan fuzz fast broken nofence,$(eval LIB_$(v) := $(B)/$(v)/libkvpool.a))
+$(foreach v,release asan tsan fuzz fast broken nofence,$(eval $(call variant,$(v),$(LIB_$(v)))))
 
 # What libkvpool is built on.
 LIBS := -lcrypto -luring
@@ -126,7 +129,10 @@ verbs_of = $(if $(filter tests/unit/test_kvctl_%,$(1)),\
 $(foreach t,$(UNIT_SRC),$(eval $(call program,asan,$(t:tests/unit/%.c=$(B)/asan/%),\
 	$(t) $(SUPPORT_SRC) $(call verbs_of,$(t)),$(CHECK_LIBS) $(if $(call verbs_of,$(t)),-ledit -lncursesw))))
 $(foreach t,$(THREADS_SRC),$(eval $(call program,tsan,$(t:tests/threads/%.c=$(B)/tsan/%),\
-	$(t) $(SUPPORT_SRC),$(CHECK_LIBS))))
+	$(t) $(SUPPORT_SRC) $(STAMPS_SRC),$(CHECK_LIBS))))
+NOFENCE := $(B)/nofence/stamps $(B)/nofence/decode
+$(foreach t,$(NOFENCE:$(B)/nofence/%=%),$(eval $(call program,nofence,$(B)/nofence/$(t),\
+	tests/threads/$(t).c $(STAMPS_SRC))))
 $(foreach t,$(FUZZ_SRC),$(eval $(call program,fuzz,$(t:tests/fuzz/%.c=$(B)/fuzz/%),\
 	$(t),-fsanitize=fuzzer)))
 $(eval $(call program,asan,$(B)/asan/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
@@ -142,7 +148,7 @@ VM_SRC := $(filter-out $(VM_SUPPORT),$(wildcard tests/vm/*.c))
 VM32 :=
 VM := $(VM_SRC:tests/vm/%.c=$(B)/vm/%) $(VM32:%=$(B)/vm/%32)
 $(foreach t,$(VM_SRC),$(eval $(call program,release,$(t:tests/vm/%.c=$(B)/vm/%),\
-	$(t) $(VM_SUPPORT))))
+	$(t) $(VM_SUPPORT) $(if $(filter %/stamps.c,$(t)),$(STAMPS_SRC)))))
 $(VM32:%=$(B)/vm/%32): $(B)/vm/%32: tests/vm/%.c $(VM_SUPPORT) $(wildcard tests/vm/*.h) \
 		uapi/linux/kvpool.h Makefile
 	@mkdir -p $(@D)
@@ -169,16 +175,16 @@ VM_KERNELS := 6.1 6.12
 VM_RUN = scripts/check-vm-judge $(VM_KERNELS:%="scripts/vm-run % tests/vm/tests.list")
 
 .PHONY: tests
-tests: all $(VM) $(UNIT) $(THREADS) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl \
+tests: all $(VM) $(UNIT) $(THREADS) $(NOFENCE) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl \
 	$(B)/asan/contract
 
 CHECK_RUN = "tests/layout/check 64" "tests/layout/check 32" $(UNIT) \
 	"$(B)/asan/property --ops 100000 --seed $(SEED)" \
 	"tests/contract/check $(B) --seed $(SEED)" \
-	$(THREADS:%="% --seed $(SEED)") \
+	$(THREADS:%="% --seed $(SEED)") "tests/threads/broken $(B) --seed $(SEED)" \
 	$(FUZZ:%="scripts/fuzz % 5 $(SEED)") $(CLI_TESTS) \
 	$(foreach t,demo replay_full replay_json replay_timed replay_plot shell_scenarios shell_commands shell_expect \
-		shell_malformed shell_terminal create stat blocks map clients fsck help door limit top_terminal,\
+		shell_malformed shell_terminal create stat blocks map clients fsck help door limit reap top_terminal,\
 		"KVCTL=$(CURDIR)/$(B)/asan/kvctl tests/cli/$(t).sh") \
 	scripts/check-exports scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-packaging scripts/check-kernel-doc \
 	scripts/check-kernel-style $(VM_RUN)
@@ -201,7 +207,8 @@ SOAK_SEEDS := $(strip $(shell od -An -N8 -tu4 /dev/urandom))
 SOAK_RUN = "$(B)/property --ops 10000000 --seed $(SEED)" \
 	$(foreach s,$(SOAK_SEEDS),"$(B)/property --ops 1000000 --seed $(s)" \
 		"$(B)/asan/property --ops 1000000 --seed $(s)") \
-	$(THREADS:%="% --ops 1000000 --seed $(firstword $(SOAK_SEEDS))") \
+	$(foreach t,$(THREADS),"$(t) --ops $(if $(filter %/threads,$(t)),1000000,100000) \
+		--seed $(firstword $(SOAK_SEEDS))") \
 	$(FUZZ:%="scripts/fuzz % $(SOAK_T) $(firstword $(SOAK_SEEDS))") \
 	$(VM_KERNELS:%="scripts/vm-run % -c '@7200 kill_clients --rounds 200 --seed $(firstword $(SOAK_SEEDS))'")
 

@@ -7,6 +7,7 @@
 #define KVPOOL_COMPAT_H
 
 #include <linux/file.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #ifdef KVPOOL_HAVE_IO_URING_CMD_H
@@ -48,6 +49,19 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 	vma->vm_flags &= ~flags;
 }
 #endif
+
+/* A timer that calls @function when it is due. */
+static inline void kvpool_hrtimer_setup(struct hrtimer *timer,
+					enum hrtimer_restart (*function)(struct hrtimer *timer),
+					clockid_t clock, enum hrtimer_mode mode)
+{
+#ifdef KVPOOL_HAVE_HRTIMER_SETUP
+	hrtimer_setup(timer, function, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+#endif
+}
 
 /* MODULE_IMPORT_NS() takes a name or, from 6.13 on, a string. */
 #define KVPOOL_IMPORT_DMA_BUF	MODULE_INFO(import_ns, "DMA_BUF")

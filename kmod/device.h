@@ -5,6 +5,7 @@
  *   file.c     the file: open, calls by ioctl(2), poll, the end of the client
  *   uring.c    calls by io_uring
  *   mmap.c     the two shared pages
+ *   scan.c     timelines read while somebody waits
  *   door.c     how the core reaches a caller's memory
  *   backing.c  descriptors of the bytes, kept for a pool
  *   export.c   sequences as files
@@ -39,7 +40,8 @@ struct io_uring_cmd;
  * @news: wakes @wait; not at once, since the pool tells its news under its lock
  * @wake_lock: puts @wake there once
  * @pool_wait: the pool's queue once @wake is in it, else NULL; @wake_lock
- * @timelines: the page, from the first mmap(2) on; set once
+ * @timelines: the page of the client's timelines, which may be mapped, or pinned, for longer than
+ *             the client lives; from the first mmap(2) on, set once
  * @counters: the page of the pool, from the first mmap(2) on; set once
  * @mm: address space that mapped the timelines, to be compared only; set with @maps
  * @maps: mappings of the timelines in @mm, under its mmap_lock: two for a moment in mremap(2)
@@ -83,6 +85,10 @@ int kvpool_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
 /* mmap.c */
 int kvpool_mmap(struct file *file, struct vm_area_struct *vma);
+
+/* scan.c */
+void kvpool_scan_init(void);
+void kvpool_scan_exit(void);
 
 /* door.c */
 extern const struct kvp_door kvpool_door;

@@ -143,7 +143,7 @@ static __poll_t kvpool_poll(struct file *file, struct poll_table_struct *table)
 	ready = kvp_client_ready(kf->client);
 	kvpool_end(kf);
 
-	if (ready & KVP_READY_EVENTS)
+	if (ready & (KVP_READY_EVENTS | KVP_READY_FENCE | KVP_READY_TICKET))
 		events |= EPOLLIN | EPOLLRDNORM;
 	if (ready & KVP_READY_GONE)
 		events |= EPOLLHUP;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tracepoints of the core, which includes this through seam.h: an operation that
- * ended, and a block that changed its state. No token ids, digests or pointers.
+ * ended, and a block that changed its state; and of the device: timelines were read,
+ * because somebody waits. No token ids, digests or pointers.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kvpool
@@ -63,6 +64,14 @@ TRACE_EVENT(kvp_block,
 	    TP_printk("pool=%llu family=%u block=%u %s -> %s", __entry->pool,
 		      __entry->family, __entry->index, KVP_TRACE_STATE(__entry->from),
 		      KVP_TRACE_STATE(__entry->to))
+);
+
+TRACE_EVENT(kvp_scan,
+	    TP_PROTO(u64 next),
+	    TP_ARGS(next),
+	    TP_STRUCT__entry(__field(u64, next)),
+	    TP_fast_assign(__entry->next = next;),
+	    TP_printk("next_ns=%lld", (s64)__entry->next)
 );
 
 #endif /* KVP_TRACE_H */

@@ -148,7 +148,10 @@ static struct miscdevice kvpool_device = {
 
 struct kvp_host kvpool_host;
 
-/* Ends clients whose files stay open, for which memory may be short, and wakes who polls. */
+/*
+ * Ends clients whose files stay open, for which memory may be short, wakes who polls, and reads
+ * timelines.
+ */
 struct workqueue_struct *kvpool_works;
 
 static int __init kvpool_init(void)
@@ -165,10 +168,12 @@ static int __init kvpool_init(void)
 	kvp_host_init(&kvpool_host);
 	kvpool_host.max_metadata_per_uid = (u64)kvpool_metadata_mb * SZ_1M;
 	kvpool_host.max_pools_per_uid = kvpool_pools_per_uid ? kvpool_pools_per_uid : U32_MAX;
+	kvpool_scan_init();
 
 	kvpool_device.mode = kvpool_mode;
 	err = misc_register(&kvpool_device);
 	if (err) {
+		kvpool_scan_exit();
 		kvp_host_exit(&kvpool_host);
 		destroy_workqueue(kvpool_works);
 		return err;
@@ -182,6 +187,7 @@ static void __exit kvpool_exit(void)
 {
 	kvpool_views_exit();
 	misc_deregister(&kvpool_device);
+	kvpool_scan_exit();
 	destroy_workqueue(kvpool_works);
 	kvp_host_exit(&kvpool_host);
 }

@@ -54,13 +54,16 @@ static const struct vm_operations_struct kvpool_counters_ops = {
 /* In a call. Once for a client, whatever becomes of the mapping. */
 static int kvpool_map_timelines(struct kvpool_file *kf, struct vm_area_struct *vma)
 {
+	struct kvp_times *times;
 	struct page *page;
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!page)
+	times = kvp_client_times(kf->client);
+	if (!times)
 		return -ENOMEM;
+	page = virt_to_page(times->page);
+	get_page(page);
 	if (cmpxchg(&kf->timelines, NULL, page)) {
 		put_page(page);
 		return -EBUSY;

@@ -23,6 +23,7 @@
  * @place: the line in it
  * @step: places that the line has told of
  * @account: copy
+ * @deadline: of its client's quarantine
  * @user: copy
  * @limits: copy, of @user
  * @block: copy
@@ -34,7 +35,10 @@ struct kvpool_cursor {
 	u64 place;
 	u32 step;
 	union {
-		struct kvp_account account;
+		struct {
+			struct kvp_account account;
+			u64 deadline;
+		};
 		struct {
 			struct kvp_user user;
 			struct kvp_limits limits;
@@ -75,6 +79,9 @@ static const char *const kvpool_thing_names[KVP_NR_THINGS] = {
 	[KVP_METADATA] = "metadata",
 	[KVP_EXPORTS] = "exports",
 	[KVP_BACKINGS] = "backings",
+	[KVP_TICKETS] = "tickets",
+	[KVP_ZOMBIES] = "zombies",
+	[KVP_USES] = "uses",
 };
 
 /* What somebody chose as a name is quoted: it may have spaces, and worse. */
@@ -105,18 +112,42 @@ static void kvpool_show_family(struct seq_file *m, struct kvp_pool *pool, u32 i)
 	const struct kvp_family *family = &pool->family[i];
 	u64 nr[KVP_BLOCK_STATES];
 	u64 published;
-	u32 state;
+	u32 state, queued;
 
 	spin_lock(&pool->lock);
 	memcpy(nr, family->nr, sizeof(nr));
 	published = *family->published;
+	queued = pool->queued[i];
 	spin_unlock(&pool->lock);
 	seq_printf(m, "pool=%llu family=%u", pool->id, i);
 	kvpool_show_text(m, "label", family->desc.name, sizeof(family->desc.name));
 	seq_printf(m, " blocks=%u", family->nr_blocks);
 	for (state = 0; state < KVP_BLOCK_STATES; state++)
 		seq_printf(m, " %s=%llu", kvpool_state_names[state], nr[state]);
-	seq_printf(m, " published=%llu\n", published);
+	seq_printf(m, " published=%llu queued=%u\n", published, queued);
+}
+
+/* A grace time; the one without end is over with KVP_OP_REAP. */
+static void kvpool_show_ms(struct seq_file *m, const char *key, u64 ns)
+{
+	if (ns == U64_MAX)
+		seq_printf(m, " %s=reap", key);
+	else
+		seq_printf(m, " %s=%llu", key, div_u64(ns, NSEC_PER_MSEC));
+}
+
+static void kvpool_show_fences(struct seq_file *m, struct kvp_pool *pool)
+{
+	struct kvp_counters counters;
+	u32 nr_fenced;
+
+	spin_lock(&pool->lock);
+	counters = pool->counters;
+	nr_fenced = pool->nr_fenced;
+	spin_unlock(&pool->lock);
+	kvpool_show_ms(m, "grace_ms", pool->grace_ns);
+	seq_printf(m, " fenced=%u granted=%llu backwards=%llu jumps=%llu scans=%llu\n", nr_fenced,
+		   counters.tickets_granted, counters.backwards, counters.jumps, counters.scans);
 }
 
 static void kvpool_show_pool(struct seq_file *m, struct kvpool_cursor *cursor)
@@ -126,9 +157,10 @@ static void kvpool_show_pool(struct seq_file *m, struct kvpool_cursor *cursor)
 
 	seq_printf(m, "pool=%llu", pool->id);
 	kvpool_show_text(m, "name", pool->name, sizeof(pool->name));
-	seq_printf(m, " uid=%u gid=%u mode=%04o persistent=%u staged=%u clients=%u backings=%u metadata=%llu\n",
+	seq_printf(m, " uid=%u gid=%u mode=%04o persistent=%u staged=%u clients=%u backings=%u metadata=%llu",
 		   pool->uid, pool->gid, pool->mode, !!(pool->flags & KVP_POOL_PERSISTENT),
 		   pool->staged, pool->nr_clients, pool->nr_backings, pool->metadata_bytes);
+	kvpool_show_fences(m, pool);
 	for (i = 0; i < pool->nr_families; i++)
 		kvpool_show_family(m, pool, i);
 }
@@ -140,39 +172,57 @@ static u64 kvpool_accounts(const struct kvp_pool *pool)
 	return READ_ONCE(pool->nr_accounts);
 }
 
-static u64 kvpool_charged(const struct kvp_pool *pool, const u64 *charged)
+static u64 kvpool_sum(const struct kvp_pool *pool, const u64 *families)
 {
 	u64 sum = 0;
 	u32 i;
 
 	for (i = 0; i < pool->nr_families; i++)
-		sum += charged[i];
+		sum += families[i];
 	return sum;
 }
 
-/* The living, exports among them, and the dead whose blocks others hold. */
+static u64 kvpool_left(u64 deadline, u64 now)
+{
+	return deadline == U64_MAX ? U64_MAX : deadline - min(now, deadline);
+}
+
+/* The dead, if their work may still touch blocks, and if others hold theirs. */
+static const char *kvpool_kind(const struct kvp_account *account)
+{
+	if (account->dead)
+		return "quarantine";
+	if (!account->live)
+		return "dead";
+	return account->export ? "export" : "file";
+}
+
 static void kvpool_show_client(struct seq_file *m, struct kvpool_cursor *cursor)
 {
 	const struct kvp_account *account = &cursor->account;
 	struct kvp_pool *pool = cursor->pool;
+	u64 charged, now;
 	u32 uid = 0;
-	u64 charged;
 	u32 i;
 
 	spin_lock(&pool->lock);
 	cursor->account = *pool->account[cursor->place];
 	if (account->user)
 		uid = account->user->uid;
+	if (account->dead)
+		cursor->deadline = account->dead->deadline;
 	spin_unlock(&pool->lock);
-	charged = kvpool_charged(pool, account->charged);
-	if (!account->live && !charged)
+	now = ktime_get_ns();
+	charged = kvpool_sum(pool, account->charged);
+	if (!account->live && !account->dead && !charged)
 		return;
 
-	seq_printf(m, "pool=%llu client=%llu kind=%s uid=%u pid=%u rights=%u age_ms=%llu charged=%llu",
-		   pool->id, account->client,
-		   !account->live ? "dead" : account->export ? "export" : "file",
-		   uid, account->pid, account->rights,
-		   div_u64(ktime_get_ns() - account->stamp, NSEC_PER_MSEC), charged);
+	seq_printf(m, "pool=%llu client=%llu kind=%s uid=%u pid=%u rights=%u age_ms=%llu charged=%llu held-back=%llu reserve=%llu",
+		   pool->id, account->client, kvpool_kind(account), uid, account->pid,
+		   account->rights, div_u64(now - account->stamp, NSEC_PER_MSEC), charged,
+		   kvpool_sum(pool, account->held_back), kvpool_sum(pool, account->reserve));
+	if (account->dead)
+		kvpool_show_ms(m, "grace_ms", kvpool_left(cursor->deadline, now));
 	for (i = 0; i < KVP_NR_THINGS; i++)
 		kvpool_show_limit(m, kvpool_thing_names[i], account->has[i],
 				  account->limits.max[i]);
@@ -238,6 +288,12 @@ static u32 kvpool_copy_block(struct kvpool_cursor *cursor, const struct kvp_fami
 	return nr;
 }
 
+/* Of its references; RESERVED, it has none. */
+static u32 kvpool_held_back(const struct kvp_block *block)
+{
+	return kvp_block_state(block) == KVP_BLOCK_RESERVED ? 0 : block->held_back;
+}
+
 static void kvpool_show_block(struct seq_file *m, struct kvpool_cursor *cursor)
 {
 	const struct kvp_block *block = &cursor->block;
@@ -258,9 +314,9 @@ static void kvpool_show_block(struct seq_file *m, struct kvpool_cursor *cursor)
 		seq_printf(m, " nr=%u state=free\n", nr_free);
 		return;
 	}
-	seq_printf(m, " nr=1 state=%s generation=%llu count=%u client=%llu published=%u age_ms=%llu\n",
+	seq_printf(m, " nr=1 state=%s generation=%llu count=%u held-back=%u client=%llu published=%u age_ms=%llu\n",
 		   kvpool_state_names[kvp_block_state(block)], block->word & KVP_GEN_MAX,
-		   block->count, cursor->client, block->node != KVP_NIL,
+		   block->count, kvpool_held_back(block), cursor->client, block->node != KVP_NIL,
 		   div_u64(ktime_get_ns() - block->stamp, NSEC_PER_MSEC));
 }
 

@@ -38,6 +38,7 @@ union entry_arg {
 	struct kvp_prefix_publish publish;
 	struct kvp_prefix_match match;
 	struct kvp_prefix_release release;
+	struct kvp_use use;
 };
 
 /**
@@ -467,6 +468,17 @@ int kvp_batch_match_release(struct kvp_batch_buf *batch, kvp_match_t match)
 		return -EOVERFLOW;
 	arg->release = (struct kvp_prefix_release){ .match = match };
 	return add_own(batch, KVP_OP_PREFIX_RELEASE, arg, release);
+}
+
+/* No cut before it: the sources of copies that a sequence owes are covered by its uses, too. */
+int kvp_batch_use(struct kvp_batch_buf *batch, const struct kvp_use_entry *entries, uint32_t nr)
+{
+	union entry_arg *arg = room(batch);
+
+	if (!arg)
+		return -EOVERFLOW;
+	arg->use = (struct kvp_use){ .entries = kvp_addr(entries), .nr_entries = nr };
+	return add_own(batch, KVP_OP_USE, arg, use);
 }
 
 /* ---- running ---- */

@@ -122,7 +122,8 @@ static int compare_family(const struct kvp_pool *pool, uint32_t index,
 /* What is said of the pool as a whole. */
 static int compare_pool(const struct kvp_pool *pool, const struct kvp_uri *uri)
 {
-	uint32_t differ = (pool->flags ^ uri->config.flags) & uri->flags_said;
+	uint32_t all = (pool->flags ^ uri->config.flags) & uri->flags_said;
+	uint32_t differ = all & -all;	/* one of them, to speak of */
 	const struct kvp_pool_config *config = &uri->config;
 
 	if (pool->nr_families != config->nr_families)
@@ -137,11 +138,17 @@ static int compare_pool(const struct kvp_pool *pool, const struct kvp_uri *uri)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
 				     "pool %s exists with mode %04o, %04o was asked for",
 				     pool->name, pool->mode, config->mode);
-	if (differ & KVP_POOL_PERSISTENT)
+	if (differ)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
-				     "pool %s exists and is %spersistent: the opposite was asked for",
-				     pool->name,
-				     pool->flags & KVP_POOL_PERSISTENT ? "" : "not ");
+				     "pool %s exists and is %s%s: the opposite was asked for",
+				     pool->name, pool->flags & differ ? "" : "not ",
+				     differ == KVP_POOL_STRICT ? "strict" : "persistent");
+	if (config->grace_ms && config->grace_ms != pool->grace_ms)
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, 0,
+				     "pool %s exists with a grace time of %u ms%s, %u ms was asked for",
+				     pool->name, pool->grace_ms,
+				     pool->flags & KVP_POOL_STRICT ? " (it is strict)" : "",
+				     config->grace_ms);
 	return 0;
 }
 
@@ -187,6 +194,8 @@ bool kvp_config_failed(const struct kvp_pool *pool, int err, const struct kvp_po
 		{ offsetof(struct kvp_pool_create, nodes), "nodes", arg->nodes,
 		  "up to 2^20, or to four times the blocks" },
 		{ offsetof(struct kvp_pool_create, extras), "extras", arg->extras, "fewer" },
+		{ offsetof(struct kvp_pool_create, grace_ms), "grace_ms", arg->grace_ms,
+		  "up to 3600000, and 0 where the pool is strict" },
 	};
 	const struct kvp_head *head = &arg->head;
 	size_t i;

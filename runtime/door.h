@@ -12,6 +12,7 @@
 
 struct kvp_batch;
 struct kvp_counters_page;
+struct kvp_timeline;
 
 /* One client on its way. Each door has its own idea of what that is. */
 struct kvp_conn;
@@ -31,6 +32,9 @@ struct kvp_conn;
  * @fd: the client's descriptor, to be polled, or -EOPNOTSUPP
  * @counters: the page of counters of the pool that the client is attached to, until
  *            disconnect; -EOPNOTSUPP where there is none
+ * @timelines: the client's KVP_NR_TIMELINES timelines, until disconnect; -EOPNOTSUPP where
+ *             they cannot be had
+ * @sleep: until there is something that the client has not been told, or @ns are over, or sooner
  */
 struct kvp_door_ops {
 	void (*lock)(void);
@@ -43,6 +47,8 @@ struct kvp_door_ops {
 	int (*batch)(struct kvp_conn *conn, struct kvp_batch *arg, uint32_t len);
 	int (*fd)(const struct kvp_conn *conn);
 	int (*counters)(struct kvp_conn *conn, const struct kvp_counters_page **page);
+	int (*timelines)(struct kvp_conn *conn, struct kvp_timeline **page);
+	void (*sleep)(struct kvp_conn *conn, uint64_t ns);
 };
 
 extern const struct kvp_door_ops kvp_inproc_ops;

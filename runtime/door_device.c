@@ -20,11 +20,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -38,14 +40,14 @@
  * @fd: its file
  * @generation: that of the process that opened it
  * @features: KVP_FEATURE_* of the device
- * @timelines: the page whose end is the client's, NULL if it is not mapped
+ * @timelines: the page of timelines, whose end is the client's; NULL if it is not mapped
  * @counters: the page of counters, NULL until somebody asks for it
  */
 struct kvp_conn {
 	int fd;
 	uint32_t generation;
 	uint64_t features;
-	void *timelines;
+	struct kvp_timeline *timelines;
 	_Atomic(const struct kvp_counters_page *) counters;
 };
 
@@ -237,6 +239,31 @@ static int device_counters(struct kvp_conn *conn, const struct kvp_counters_page
 	return 0;
 }
 
+static int device_timelines(struct kvp_conn *conn, struct kvp_timeline **page)
+{
+	if (device_inherited(conn))
+		return -EPERM;
+	*page = conn->timelines;
+	return *page ? 0 : -EOPNOTSUPP;
+}
+
+#define NS_PER_S	1000000000ULL
+#define LONGEST_SLEEP_S	3600
+
+static void device_sleep(struct kvp_conn *conn, uint64_t ns)
+{
+	struct pollfd fd = { .fd = conn->fd, .events = POLLIN };
+	struct timespec time = {
+		.tv_sec = (time_t)(ns / NS_PER_S),
+		.tv_nsec = (long)(ns % NS_PER_S),
+	};
+
+	if (ns / NS_PER_S > LONGEST_SLEEP_S)
+		time.tv_sec = LONGEST_SLEEP_S;
+	/* Also woken by a signal: who sleeps looks, and sleeps again. */
+	ppoll(&fd, 1, &time, NULL);
+}
+
 const struct kvp_door_ops kvp_device_ops = {
 	.lock = device_lock,
 	.unlock = device_unlock,
@@ -248,4 +275,6 @@ const struct kvp_door_ops kvp_device_ops = {
 	.batch = device_batch,
 	.fd = device_fd,
 	.counters = device_counters,
+	.timelines = device_timelines,
+	.sleep = device_sleep,
 };

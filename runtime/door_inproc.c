@@ -252,6 +252,31 @@ static int inproc_counters(struct kvp_conn *conn, const struct kvp_counters_page
 	return -EOPNOTSUPP;
 }
 
+static int inproc_timelines(struct kvp_conn *conn, struct kvp_timeline **page)
+{
+	struct kvp_times *times;
+
+	if (inproc_inherited(conn))
+		return -EPERM;
+	times = kvp_client_times(conn->client);
+	if (!times)
+		return -ENOMEM;
+	*page = times->page;
+	return 0;
+}
+
+/* Nobody else looks at timelines for those who wait in this process. */
+static void inproc_sleep(struct kvp_conn *conn, uint64_t ns)
+{
+	wait_queue_head_t *wait = kvp_client_wait(conn->client);
+	/* Before looking: what comes after that ends the sleep. */
+	u32 seen = kvp_shim_wait_seen(wait);
+	u64 next = kvp_client_scan(conn->client);
+	bool ready = kvp_client_ready(conn->client);
+
+	kvp_shim_wait(wait, seen, ready ? 0 : min_t(u64, next, ns));
+}
+
 const struct kvp_door_ops kvp_inproc_ops = {
 	.lock = inproc_lock,
 	.unlock = inproc_unlock,
@@ -263,6 +288,8 @@ const struct kvp_door_ops kvp_inproc_ops = {
 	.batch = inproc_batch,
 	.fd = inproc_fd,
 	.counters = inproc_counters,
+	.timelines = inproc_timelines,
+	.sleep = inproc_sleep,
 };
 
 const char *kvp_op_name(uint32_t op)

@@ -127,6 +127,7 @@ int kvp_pool_describe(struct kvp_pool *pool, struct kvp_pool_config *config,
 		.policy = info.policy,
 		.nodes = info.nodes,
 		.extras = stats.extras,
+		.grace_ms = info.grace_ms,
 	};
 	return 0;
 }
@@ -177,8 +178,7 @@ enum kvp_door_kind kvp_pool_door(const struct kvp_pool *pool)
 	return pool->door == &kvp_inproc_ops ? KVP_DOOR_INPROC : KVP_DOOR_DEVICE;
 }
 
-/* The door did not give @what. */
-static int door_failed(const struct kvp_pool *pool, int err, const char *what)
+int kvp_door_failed(const struct kvp_pool *pool, int err, const char *what)
 {
 	if (pool->door->inherited(pool->conn))
 		return kvp_pool_failed(pool, KVP_OP_ABI, err, NULL);
@@ -194,7 +194,7 @@ int kvp_pool_fd(struct kvp_pool *pool)
 {
 	int fd = pool->door->fd(pool->conn);
 
-	return fd < 0 ? door_failed(pool, fd, "there is no descriptor to poll") : fd;
+	return fd < 0 ? kvp_door_failed(pool, fd, "there is no descriptor to poll") : fd;
 }
 
 int kvp_pool_counters(struct kvp_pool *pool, const struct kvp_counters_page **page)
@@ -210,7 +210,7 @@ int kvp_pool_counters(struct kvp_pool *pool, const struct kvp_counters_page **pa
 				     pool->name);
 	err = pool->door->counters(pool->conn, &got);
 	if (err)
-		return door_failed(pool, err, "there is no page of counters");
+		return kvp_door_failed(pool, err, "there is no page of counters");
 	*page = got;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #define KVP_RUNTIME_INTERNAL_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 
 #include <kvpool.h>
@@ -33,9 +34,19 @@ struct kvp_region {
 	uint64_t row_bytes;
 };
 
+/**
+ * struct kvp_step_values - the values of a timeline, one a step
+ * @lock: one step begins at a time
+ * @last: value given out last; under @lock
+ */
+struct kvp_step_values {
+	pthread_mutex_t lock;
+	uint64_t last;
+};
+
 /*
  * A client of a pool. All of it is constant from open to close: that is why any number of
- * threads may use it without a lock.
+ * threads may use it without a lock. But for what steps and streams count, by timeline.
  */
 struct kvp_pool {
 	struct kvp_conn *conn;
@@ -46,11 +57,14 @@ struct kvp_pool {
 	uint32_t rights;
 	uint32_t index_tokens;
 	uint32_t nr_families;
+	uint32_t grace_ms;
 	uint32_t nr_backings;		/* when it was opened */
 	uint32_t max_copies;		/* one node's blocks and all states */
 	struct kvp_family_desc family[KVP_MAX_FAMILIES];
 	struct kvp_region region[KVP_MAX_FAMILIES];
 	struct kvp_bound *bound[KVP_MAX_FAMILIES];	/* geometry, or NULL */
+	struct kvp_step_values values[KVP_NR_TIMELINES];
+	_Atomic uint64_t unused_timelines;	/* bit i: timeline i was a closed stream's */
 };
 
 /* ---- door.c ---- */
@@ -111,6 +125,34 @@ static inline uint64_t kvp_addr(const void *pointer)
 
 /* -EINVAL where @arg cannot be an operation's struct of @size bytes. */
 int kvp_arg_check(const char *what, const void *arg, uint32_t size);
+
+/* ---- info.c ---- */
+
+/* The door did not give @what: notes that, and returns @err. */
+int kvp_door_failed(const struct kvp_pool *pool, int err, const char *what);
+
+/* ---- fence.c ---- */
+
+/* The page of timelines; -errno, noted, where there is none. */
+int kvp_timelines(struct kvp_pool *pool, struct kvp_timeline **page);
+
+/* ---- wait.c ---- */
+
+/* Ends of times, on the monotonic clock; KVP_FOREVER stays so. Left of one 0: it is over. */
+uint64_t kvp_clock_after(uint64_t ns);
+uint64_t kvp_clock_left(uint64_t end);
+
+/* Sleep for a moment, but no longer than @ns. */
+void kvp_nap(uint64_t ns);
+
+/* ---- step.c ---- */
+
+/* What steps count, for a pool that is being opened, and closed. */
+void kvp_step_values_init(struct kvp_pool *pool);
+void kvp_step_values_exit(struct kvp_pool *pool);
+
+/* The value that was given out last on a timeline. */
+uint64_t kvp_step_values_last(struct kvp_pool *pool, uint32_t timeline);
 
 /* ---- seq.c ---- */
 

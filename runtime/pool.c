@@ -49,8 +49,10 @@ static int named_failed(const struct kvp_pool *pool, uint32_t op, int err,
 
 static void pool_close(struct kvp_pool *pool)
 {
-	if (!pool->door->inherited(pool->conn))
+	if (!pool->door->inherited(pool->conn)) {
 		kvp_bytes_unmap(pool);
+		kvp_step_values_exit(pool);
+	}
 	pool->door->disconnect(pool->conn);
 	kvp_geometry_drop(pool);
 	free(pool);
@@ -72,6 +74,7 @@ static int pool_connect_for(const struct kvp_door_ops *door, const char *what,
 		return err;
 	}
 	pool->door = door;
+	kvp_step_values_init(pool);
 	*result = pool;
 	return 0;
 }
@@ -131,6 +134,7 @@ static int pool_learn(struct kvp_pool *pool)
 	pool->mode = info.mode;
 	pool->flags = info.pool_flags;
 	pool->nr_backings = info.nr_backings;
+	pool->grace_ms = info.grace_ms;
 	for (i = 0; i < pool->nr_families; i++) {
 		if (pool->family[i].kind == KVP_FAMILY_STATE)
 			pool->max_copies++;
@@ -179,6 +183,7 @@ static int pool_create(const struct kvp_door_ops *door, const char *name,
 		.policy = config->policy,
 		.nodes = config->nodes,
 		.extras = config->extras,
+		.grace_ms = config->grace_ms,
 	};
 	struct kvp_pool *pool;
 	int err;

@@ -20,6 +20,8 @@ enum key {
 	KEY_INDEX_TOKENS,
 	KEY_MODE,
 	KEY_PERSISTENT,
+	KEY_STRICT,
+	KEY_GRACE,
 	KEY_RIGHTS,
 	NR_KEYS,
 };
@@ -180,14 +182,30 @@ static int parse_mode(struct parser *parser, struct span key, struct span value)
 	return 0;
 }
 
-static int parse_persistent(struct parser *parser, struct span key, struct span value)
+static int parse_flag(struct parser *parser, struct span key, struct span value, uint32_t flag)
 {
 	if (span_is(value, "yes"))
-		parser->uri->config.flags |= KVP_POOL_PERSISTENT;
+		parser->uri->config.flags |= flag;
 	else if (!span_is(value, "no"))
 		return bad_value(parser, key, value, "yes or no");
-	parser->uri->flags_said |= KVP_POOL_PERSISTENT;
+	parser->uri->flags_said |= flag;
 	return 0;
+}
+
+static int parse_persistent(struct parser *parser, struct span key, struct span value)
+{
+	return parse_flag(parser, key, value, KVP_POOL_PERSISTENT);
+}
+
+static int parse_strict(struct parser *parser, struct span key, struct span value)
+{
+	return parse_flag(parser, key, value, KVP_POOL_STRICT);
+}
+
+static int parse_grace(struct parser *parser, struct span key, struct span value)
+{
+	return parse_number_u32(parser, key, value, KVP_MAX_GRACE_MS,
+				&parser->uri->config.grace_ms);
 }
 
 static int parse_rights(struct parser *parser, struct span key, struct span value)
@@ -286,6 +304,8 @@ static const struct {
 	[KEY_INDEX_TOKENS] = { "index_tokens", parse_index_tokens },
 	[KEY_MODE] = { "mode", parse_mode },
 	[KEY_PERSISTENT] = { "persistent", parse_persistent },
+	[KEY_STRICT] = { "strict", parse_strict },
+	[KEY_GRACE] = { "grace", parse_grace },
 	[KEY_RIGHTS] = { "rights", parse_rights },
 };
 
@@ -293,7 +313,8 @@ static const struct {
 #define SINGLE_KEYS	(KEY(KEY_BLOCKS) | KEY(KEY_BLOCK_TOKENS) | KEY(KEY_ROW_BYTES) | \
 			 KEY(KEY_DTYPE))
 /* Of a pool that is made. */
-#define POOL_KEYS	(KEY(KEY_INDEX_TOKENS) | KEY(KEY_MODE) | KEY(KEY_PERSISTENT))
+#define POOL_KEYS	(KEY(KEY_INDEX_TOKENS) | KEY(KEY_MODE) | KEY(KEY_PERSISTENT) | \
+			 KEY(KEY_STRICT) | KEY(KEY_GRACE))
 
 static int parse_pair(struct parser *parser, struct span pair)
 {
@@ -307,7 +328,7 @@ static int parse_pair(struct parser *parser, struct span pair)
 	}
 	if (i == NR_KEYS)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
-				     "uri: unknown key \"%.*s\": expected blocks, block_tokens, row_bytes, dtype, family, index_tokens, mode, persistent or rights",
+				     "uri: unknown key \"%.*s\": expected blocks, block_tokens, row_bytes, dtype, family, index_tokens, mode, persistent, strict, grace or rights",
 				     shown(key), key.at);
 	if (!value.at)
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, offset_of(parser, key),
@@ -337,6 +358,9 @@ static int finish(struct parser *parser)
 	bool single = parser->seen & SINGLE_KEYS;
 	enum key key;
 
+	if ((config->flags & KVP_POOL_STRICT) && config->grace_ms)
+		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[KEY_GRACE],
+				     "uri: key \"grace\" with strict=yes: expected one or the other");
 	if (!single && !config->nr_families && (parser->seen & POOL_KEYS)) {
 		key = first_key(parser, POOL_KEYS);
 		return kvp_error_set(-EINVAL, KVP_REASON_VALUE, parser->where[key],

@@ -14,6 +14,7 @@
  * @tokens: ids to have
  * @plan: what that takes
  * @room: memory for longer tables
+ * @late: memory for what work may still touch of a shared node
  * @taken: blocks, nodes and digests
  * @old: the shared node that was replaced, or KVP_NIL
  */
@@ -24,9 +25,20 @@ struct kvp_grow {
 	u64 tokens;
 	struct kvp_plan plan;
 	struct kvp_room room;
+	struct kvp_late_room late;
 	struct kvp_taken taken;
 	u32 old;
 };
+
+/* Work may have computed rows whose ids are known only now. */
+static void kvp_seq_catch_up(struct kvp_pool *pool, struct kvp_seq *seq)
+{
+	if (seq->done_to <= seq->computed)
+		return;
+	spin_lock(&pool->lock);
+	kvp_seq_settle_sliced(pool, seq);
+	spin_unlock(&pool->lock);
+}
 
 static int kvp_check_position(struct kvp_call *call, const struct kvp_seq *seq, u64 *position)
 {
@@ -72,7 +84,7 @@ static bool kvp_append_fits(struct kvp_pool *pool, const struct kvp_grow *grow)
 			return false;
 	if (!seq->owns_end) {
 		spin_lock(&pool->lock);
-		seq->owns_end = !kvp_node_shared_locked(pool, seq);
+		seq->owns_end = !kvp_node_shared_sliced(pool, seq);
 		spin_unlock(&pool->lock);
 	}
 	return seq->owns_end;
@@ -87,7 +99,21 @@ static int kvp_append_plan(struct kvp_call *call, struct kvp_grow *grow)
 	if (err)
 		return err;
 	grow->plan.need.digests = grow->in.nr_extras;
-	return kvp_seq_room_make(call, seq, grow->reserved, grow->tokens, &grow->room);
+	/* Of the node in which it ends, if that is shared. */
+	err = kvp_seq_late_room(call, seq, seq->tokens % call->pool->index_tokens ?
+				call->pool->parts_per_node : 0, &grow->late);
+	if (err)
+		return err;
+	err = kvp_seq_room_make(call, seq, grow->reserved, grow->tokens, &grow->room);
+	if (err)
+		kvp_late_drop(call->client, &grow->late);
+	return err;
+}
+
+/* Tokens from the start that have rows, whether their ids are known or not. */
+static u64 kvp_seq_rows(const struct kvp_seq *seq)
+{
+	return min(max(seq->computed, seq->done_to), seq->reserved);
 }
 
 /* Take what it takes; copies that the caller has no room for are refused before. */
@@ -98,10 +124,14 @@ static int kvp_append_take_sliced(struct kvp_call *call, struct kvp_grow *grow)
 	u32 copies = 0;
 
 	grow->old = KVP_NIL;
-	if (kvp_node_shared_locked(call->pool, seq)) {
+	if (kvp_node_shared_sliced(call->pool, seq)) {
+		/* Rows that are being written there could not be copied. */
+		if (kvp_seq_open_from(seq) < min(seq->runs.nr * call->pool->index_tokens,
+						 seq->reserved))
+			return kvp_fail(call, -EBUSY, KVP_REASON_FENCE_OPEN, 0);
 		grow->old = seq->runs.at[seq->runs.nr - 1];
 		copies = kvp_copies_need(call->pool, seq, seq->tokens, seq->reserved,
-					 seq->computed, &grow->plan.need);
+					 kvp_seq_rows(seq), &grow->plan.need);
 	}
 	if (copies > arg->nr_copies)
 		return kvp_fail(call, -EOVERFLOW, KVP_REASON_COPIES, copies);
@@ -127,7 +157,7 @@ static void kvp_append_copy_sliced(struct kvp_call *call, struct kvp_grow *grow)
 		end = min((node + 1) * family->parts, seq->table[i].nr);
 		for (slot = node * family->parts; slot < end; slot++) {
 			u32 *at = &seq->table[i].at[slot];
-			u32 rows = kvp_copy_rows(family, slot, seq->computed);
+			u32 rows = kvp_copy_rows(family, slot, kvp_seq_rows(seq));
 			u32 old = *at;
 
 			if (old == KVP_NIL)
@@ -135,7 +165,7 @@ static void kvp_append_copy_sliced(struct kvp_call *call, struct kvp_grow *grow)
 			*at = kvp_copy_block_locked(pool, seq, i, old, rows, &grow->taken,
 						    rows ? &copies[arg->nr_copies++] : &unused);
 			if (!rows)
-				kvp_block_release_locked(pool, family, old);
+				kvp_seq_let_go_locked(pool, seq, i, old);
 			kvp_slice_step(pool, &touched, 1);
 		}
 	}
@@ -172,16 +202,18 @@ static int kvp_append_more(struct kvp_call *call, struct kvp_grow *grow)
 	if (err) {
 		spin_unlock(&pool->lock);
 		kvp_seq_room_drop(call->client, &grow->room);
+		kvp_late_drop(call->client, &grow->late);
 		return err;
 	}
 	arg->nr_copies = 0;
-	if (grow->old != KVP_NIL)
-		kvp_append_copy_sliced(call, grow);
-	if (grow->room.nr) {
+	if (grow->room.nr || grow->late.max) {
 		spin_unlock(&pool->lock);
+		kvp_seq_late_use(seq, &grow->late);
 		kvp_seq_room_use(seq, &grow->room);
 		spin_lock(&pool->lock);
 	}
+	if (grow->old != KVP_NIL)
+		kvp_append_copy_sliced(call, grow);
 	kvp_seq_grow_sliced(pool, seq, &grow->taken, grow->reserved, grow->tokens);
 	kvp_seq_attach_extras_sliced(pool, seq, &grow->in, &grow->taken);
 	spin_unlock(&pool->lock);
@@ -211,6 +243,7 @@ static int kvp_append(struct kvp_call *call, struct kvp_grow *grow)
 	kvp_seq_fill(pool, seq, &grow->in);
 	seq->reserved = grow->reserved;
 	arg->nr_reserved = seq->reserved;
+	kvp_seq_catch_up(pool, seq);
 	return 0;
 }
 
@@ -279,6 +312,7 @@ static int kvp_set_tokens(struct kvp_call *call, struct kvp_seq *seq,
 	spin_unlock(&pool->lock);
 	kvp_seq_fill(pool, seq, in);
 	seq->owns_end = false;
+	kvp_seq_catch_up(pool, seq);
 	return 0;
 }
 

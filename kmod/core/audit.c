@@ -41,24 +41,28 @@ static void kvp_audit_free_blocks(struct kvp_audit_run *run, const struct kvp_fa
 			kvp_audit_add(run, KVP_FINDING_LIST, family->index, index, 1, 0);
 			return;
 		}
-		run->listed[index] = 1;
+		run->listed[index] = KVP_LISTED_FREE;
 		index = family->blocks[index].next;
 		kvp_audit_step(run);
 	}
 }
 
-/* The set in which a block belongs; none is taken while no call is in progress. */
-static enum kvp_block_state kvp_audit_state(const struct kvp_block *block, u32 count)
+/* The set in which a block belongs; no call is in progress, only admissions have taken some. */
+static enum kvp_block_state kvp_audit_state(const struct kvp_audit_run *run,
+					    const struct kvp_block *block, u32 index)
 {
 	enum kvp_block_state state = kvp_block_state(block);
 
-	if (count)
-		return KVP_BLOCK_HELD;
+	if (run->count[index])
+		return run->count[index] == run->held_back[index] ? KVP_BLOCK_HELD_BACK :
+								    KVP_BLOCK_HELD;
+	if (run->listed[index] == KVP_LISTED_RESERVE)
+		return KVP_BLOCK_RESERVED;
 	if (block->node != KVP_NIL)
 		return KVP_BLOCK_IDLE;
 	if (state == KVP_BLOCK_RETIRED && (block->word & KVP_GEN_MAX) == KVP_GEN_MAX)
 		return KVP_BLOCK_RETIRED;
-	return state == KVP_BLOCK_HELD_BACK ? KVP_BLOCK_HELD_BACK : KVP_BLOCK_FREE;
+	return KVP_BLOCK_FREE;
 }
 
 /* Whether @node names the block among its parts. */
@@ -81,13 +85,17 @@ static void kvp_audit_owner(struct kvp_audit_run *run, const struct kvp_family *
 			    u32 index)
 {
 	const struct kvp_block *block = &family->blocks[index];
-	bool held = kvp_block_state(block) == KVP_BLOCK_HELD;
+	enum kvp_block_state state = kvp_block_state(block);
+	bool back = state == KVP_BLOCK_HELD_BACK;
+	bool held = back || state == KVP_BLOCK_HELD || state == KVP_BLOCK_RESERVED;
 
-	if (held && block->owner < run->pool->nr_accounts)
+	if (held && block->owner < run->pool->nr_accounts) {
 		run->account[block->owner].charged[family->index]++;
-	else if (held || block->owner != KVP_NIL)
+		run->account[block->owner].held_back[family->index] += back;
+	} else if (held || block->owner != KVP_NIL) {
 		kvp_audit_add(run, KVP_FINDING_CHARGE, family->index, index, block->owner,
 			      held ? 0 : KVP_NIL);
+	}
 }
 
 static void kvp_audit_block(struct kvp_audit_run *run, const struct kvp_family *family,
@@ -98,9 +106,12 @@ static void kvp_audit_block(struct kvp_audit_run *run, const struct kvp_family *
 	u32 f = family->index;
 
 	kvp_audit_equal(run, KVP_FINDING_COUNT, f, index, block->count, run->count[index]);
+	if (block->count)
+		kvp_audit_equal(run, KVP_FINDING_FENCE, f, index, block->held_back,
+				run->held_back[index]);
 	kvp_audit_equal(run, KVP_FINDING_LIST, f, index, state,
-			kvp_audit_state(block, run->count[index]));
-	kvp_audit_equal(run, KVP_FINDING_LIST, f, index, run->listed[index],
+			kvp_audit_state(run, block, index));
+	kvp_audit_equal(run, KVP_FINDING_LIST, f, index, run->listed[index] == KVP_LISTED_FREE,
 			state == KVP_BLOCK_FREE);
 	if (block->node != KVP_NIL && !kvp_audit_names(run->pool, block->node, family, index))
 		kvp_audit_add(run, KVP_FINDING_TREE, f, index, block->node, KVP_NIL);
@@ -115,9 +126,12 @@ static void kvp_audit_family(struct kvp_audit_run *run, const struct kvp_family 
 	u32 i;
 
 	memset(run->count, 0, family->nr_blocks * sizeof(*run->count));
+	memset(run->held_back, 0, family->nr_blocks * sizeof(*run->held_back));
 	memset(run->listed, 0, family->nr_blocks);
 	kvp_audit_count_blocks(run, family->index);
+	kvp_audit_count_held_back(run, family->index);
 	kvp_audit_free_blocks(run, family);
+	kvp_audit_reserves(run, family->index);
 
 	for (i = 0; i < family->nr_blocks; i++) {
 		const struct kvp_block *block = &family->blocks[i];
@@ -148,12 +162,18 @@ static void kvp_audit_account(struct kvp_audit_run *run, u32 slot, u64 *guarante
 
 	kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY, account->client, account->live,
 			expected->attached);
+	kvp_audit_equal(run, KVP_FINDING_FENCE, KVP_NO_FAMILY, account->client, !!account->dead,
+			expected->dead);
 	for (i = 0; i < KVP_NR_THINGS; i++)
 		kvp_audit_equal(run, KVP_FINDING_CHARGE, KVP_NO_FAMILY, account->client,
 				account->has[i], expected->has[i]);
 	for (i = 0; i < run->pool->nr_families; i++) {
 		kvp_audit_equal(run, KVP_FINDING_CHARGE, i, account->client,
 				account->charged[i], expected->charged[i]);
+		kvp_audit_equal(run, KVP_FINDING_FENCE, i, account->client,
+				account->held_back[i], expected->held_back[i]);
+		kvp_audit_equal(run, KVP_FINDING_FENCE, i, account->client,
+				account->reserve[i], expected->reserve[i]);
 		guarantee = account->limits.guarantee[i];
 		guaranteed[i] += guarantee;
 		unmet[i] += guarantee - min(guarantee, account->charged[i]);
@@ -173,8 +193,9 @@ static void kvp_audit_add_to_user(struct kvp_audit_run *run, u32 slot)
 	user = &run->user[account->user->slot];
 	for (i = 0; i < run->pool->nr_families; i++)
 		user->charged[i] += has->charged[i];
-	for (i = 0; i < KVP_EXPORTS; i++)
-		user->has[i] += has->has[i];
+	for (i = 0; i < KVP_NR_THINGS; i++)
+		if (i != KVP_EXPORTS && i != KVP_BACKINGS)
+			user->has[i] += has->has[i];
 	user->has[KVP_EXPORTS] += !!account->export;
 }
 
@@ -229,6 +250,7 @@ static void kvp_audit_exit(struct kvp_audit_run *run)
 	vfree(run->account);
 	vfree(run->user);
 	vfree(run->count);
+	vfree(run->held_back);
 	vfree(run->listed);
 	vfree(run->uses);
 	vfree(run->refs);
@@ -252,12 +274,13 @@ static bool kvp_audit_init(struct kvp_audit_run *run)
 	run->listed = kvp_arena_alloc(most, sizeof(*run->listed), &bytes);
 	run->uses = kvp_arena_alloc(pool->nr_nodes, sizeof(*run->uses), &bytes);
 	run->refs = kvp_arena_alloc(pool->nr_nodes, sizeof(*run->refs), &bytes);
+	run->held_back = kvp_arena_alloc(most, sizeof(*run->held_back), &bytes);
 	run->mark = kvp_arena_alloc(pool->nr_nodes, sizeof(*run->mark), &bytes);
 	run->digest = kvp_arena_alloc(pool->nr_digests, sizeof(*run->digest), &bytes);
 	run->digest_listed = kvp_arena_alloc(pool->nr_digests, sizeof(*run->digest_listed),
 					     &bytes);
-	return run->account && run->user && run->count && run->listed && run->uses && run->refs &&
-	       run->mark && run->digest && run->digest_listed;
+	return run->account && run->user && run->count && run->held_back && run->listed &&
+	       run->uses && run->refs && run->mark && run->digest && run->digest_listed;
 }
 
 /**
@@ -284,6 +307,9 @@ int kvp_op_audit(struct kvp_call *call)
 	}
 	arg->checked_blocks = 0;
 	kvp_audit_clients(&run);
+	kvp_audit_fenced(&run);
+	kvp_audit_waits(&run);
+	kvp_audit_queue(&run);
 	kvp_audit_index(&run);
 	for (i = 0; i < pool->nr_families; i++) {
 		kvp_audit_family(&run, &pool->family[i]);

@@ -11,7 +11,11 @@
 /* What one account, or user, has, recounted. */
 struct kvp_audit_account {
 	bool attached;
+	bool dead;
+	u32 nr_fenced;
 	u64 charged[KVP_MAX_FAMILIES];
+	u64 held_back[KVP_MAX_FAMILIES];
+	u64 reserve[KVP_MAX_FAMILIES];
 	u64 has[KVP_NR_THINGS];
 };
 
@@ -32,7 +36,8 @@ struct kvp_audit_account {
  * @account: by slot
  * @user: by slot
  * @count: references on the blocks of the family that is being recounted
- * @listed: which of them are on its free list
+ * @held_back: of these that wait for fences only
+ * @listed: on which list they are, KVP_LISTED_*
  * @uses: by node
  * @refs: by node
  * @mark: by node, KVP_MET_*
@@ -48,6 +53,7 @@ struct kvp_audit_run {
 	struct kvp_audit_account *account;
 	struct kvp_audit_account *user;
 	u32 *count;
+	u32 *held_back;
 	u8 *listed;
 	u32 *uses;
 	u32 *refs;
@@ -55,6 +61,9 @@ struct kvp_audit_run {
 	u32 *digest;
 	u8 *digest_listed;
 };
+
+#define KVP_LISTED_FREE		1	/* the free list of its family */
+#define KVP_LISTED_RESERVE	2	/* what an admission took, and nobody has used */
 
 #define KVP_NO_FAMILY	(~0U)
 
@@ -65,6 +74,19 @@ void kvp_audit_add(struct kvp_audit_run *run, enum kvp_finding_kind kind, u32 fa
 /* audit_seq.c */
 void kvp_audit_clients(struct kvp_audit_run *run);
 void kvp_audit_count_blocks(struct kvp_audit_run *run, u32 family);
+
+void kvp_audit_count(struct kvp_audit_run *run, u32 family, u32 index, u32 nr, bool held_back,
+		     u64 holder);
+void kvp_audit_seq_blocks(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family);
+void kvp_audit_seq(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family);
+
+/* audit_fence.c */
+void kvp_audit_count_held_back(struct kvp_audit_run *run, u32 family);
+void kvp_audit_fenced(struct kvp_audit_run *run);
+void kvp_audit_waits(struct kvp_audit_run *run);
+void kvp_audit_reserves(struct kvp_audit_run *run, u32 family);
+void kvp_audit_tickets(struct kvp_audit_run *run, const struct kvp_client *client);
+void kvp_audit_queue(struct kvp_audit_run *run);
 
 /* audit_tree.c */
 void kvp_audit_index(struct kvp_audit_run *run);

@@ -24,28 +24,49 @@ static void kvp_audit_each_seq(struct kvp_audit_run *run, struct kvp_client *cli
 
 /* ---- references on blocks ---------------------------------------------------------------- */
 
-static void kvp_audit_count(struct kvp_audit_run *run, u32 family, u32 index, u32 count,
-			    u64 holder)
+/**
+ * kvp_audit_count - references on a block
+ * @run: the audit
+ * @family: of the block
+ * @index: the block
+ * @nr: how many
+ * @held_back: they wait for fences only
+ * @holder: whose they are, for a finding
+ */
+void kvp_audit_count(struct kvp_audit_run *run, u32 family, u32 index, u32 nr, bool held_back,
+		     u64 holder)
 {
-	if (index < run->pool->family[family].nr_blocks)
-		run->count[index] += count;
-	else
+	if (index >= run->pool->family[family].nr_blocks) {
 		kvp_audit_add(run, KVP_FINDING_SEQ, family, holder, index, KVP_NIL);
+		return;
+	}
+	run->count[index] += nr;
+	run->held_back[index] += held_back ? nr : 0;
 }
 
-static void kvp_audit_seq_blocks(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family)
+/**
+ * kvp_audit_seq_blocks - recount the references of a sequence
+ * @run: the audit
+ * @seq: the sequence, or zombie
+ * @family: on blocks of which family
+ */
+void kvp_audit_seq_blocks(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family)
 {
 	const struct kvp_vec *table = &seq->table[family];
 	u64 i;
 
 	for (i = 0; i < table->nr; i++) {
 		if (table->at[i] != KVP_NIL)
-			kvp_audit_count(run, family, table->at[i], 1, seq->id);
+			kvp_audit_count(run, family, table->at[i], 1, seq->zombie, seq->id);
 		kvp_audit_step(run);
 	}
 	for (i = 0; i < seq->nr_pending; i++)
 		if (seq->pending[i].family == family)
-			kvp_audit_count(run, family, seq->pending[i].src, 1, seq->id);
+			kvp_audit_count(run, family, seq->pending[i].src, 1, seq->zombie,
+					seq->id);
+	for (i = seq->late_gone; i < seq->nr_late; i++)
+		if (seq->late[i].family == family)
+			kvp_audit_count(run, family, seq->late[i].block, 1, true, seq->id);
 }
 
 static void kvp_audit_raw_blocks(struct kvp_audit_run *run, const struct kvp_client *client,
@@ -61,7 +82,7 @@ static void kvp_audit_raw_blocks(struct kvp_audit_run *run, const struct kvp_cli
 		kvp_audit_step(run);
 		if (slot->block == KVP_BLOCK_NULL || KVP_BLOCK_FAMILY(slot->block) != family)
 			continue;
-		kvp_audit_count(run, family, index, slot->count, client->account->client);
+		kvp_audit_count(run, family, index, slot->count, false, client->account->client);
 		if (index < f->nr_blocks)
 			kvp_audit_equal(run, KVP_FINDING_COUNT, family, index, slot->block,
 					kvp_block_id(f, index));
@@ -95,7 +116,7 @@ static void kvp_audit_seq_table(struct kvp_audit_run *run, const struct kvp_seq 
 	kvp_audit_equal(run, KVP_FINDING_SEQ, family->index, seq->id, table->nr,
 			kvp_blocks_for(family, seq->reserved));
 	if (family->desc.kind == KVP_FAMILY_WINDOW)
-		gone = kvp_window_start(family, seq->computed) / family->desc.block_tokens;
+		gone = kvp_window_start(family, seq->windowed) / family->desc.block_tokens;
 	for (i = 0; i < table->nr; i++) {
 		kvp_audit_equal(run, KVP_FINDING_SEQ, family->index, seq->id,
 				table->at[i] == KVP_NIL, i < gone);
@@ -198,12 +219,19 @@ static void kvp_audit_seq_tail(struct kvp_audit_run *run, const struct kvp_seq *
 				pool->nodes[seq->tail].hash, pool->nodes[last].hash);
 }
 
-static void kvp_audit_seq(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family)
+/**
+ * kvp_audit_seq - look at a sequence
+ * @run: the audit
+ * @seq: the sequence, or zombie
+ * @family: unused
+ */
+void kvp_audit_seq(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family)
 {
 	struct kvp_audit_account *account = &run->account[seq->client->slot];
 	struct kvp_pool *pool = run->pool;
 	const u64 rule[][2] = {		/* what must not exceed what */
 		{ seq->busy, 0 },
+		{ seq->windowed, seq->computed },
 		{ seq->computed, seq->tokens },
 		{ seq->tokens, seq->reserved },
 		{ seq->nr_published, seq->computed / pool->index_tokens },
@@ -216,8 +244,14 @@ static void kvp_audit_seq(struct kvp_audit_run *run, struct kvp_seq *seq, u32 fa
 				      rule[i][1]);
 	kvp_audit_equal(run, KVP_FINDING_SEQ, KVP_NO_FAMILY, seq->id, seq->runs.nr,
 			kvp_nodes_for(pool, seq->tokens));
-	account->has[KVP_SEQS]++;
-	account->has[KVP_METADATA] += kvp_seq_size(pool) + seq->runs.cap * sizeof(*seq->runs.at);
+	account->has[seq->zombie ? KVP_ZOMBIES : KVP_SEQS]++;
+	account->has[KVP_USES] += seq->nr_uses;
+	account->has[KVP_METADATA] += kvp_seq_size(pool) + seq->runs.cap * sizeof(*seq->runs.at) +
+				      seq->max_late * sizeof(*seq->late);
+	if (seq->uses != seq->first_use)
+		account->has[KVP_METADATA] += seq->max_uses * sizeof(*seq->uses);
+	kvp_audit_equal(run, KVP_FINDING_FENCE, KVP_NO_FAMILY, seq->id,
+			list_empty(&seq->fenced.list), !seq->nr_uses && !seq->nr_late);
 	for (i = 0; i < pool->nr_families; i++) {
 		kvp_audit_seq_table(run, seq, &pool->family[i]);
 		account->has[KVP_SLOTS] += seq->table[i].nr;
@@ -279,6 +313,7 @@ static void kvp_audit_made(struct kvp_audit_run *run, const struct kvp_client *c
 	if (!export)
 		return;
 	has[KVP_EXPORTS]++;
+	has[KVP_METADATA] += export->max_fences * sizeof(*export->fences);
 	maker = run->pool->account[export->maker_slot];
 	if (maker->live && maker->client == export->maker)
 		run->account[export->maker_slot].has[KVP_EXPORTS]++;
@@ -307,5 +342,6 @@ void kvp_audit_clients(struct kvp_audit_run *run)
 				client->account->client, client->matches.nr,
 				account->has[KVP_MATCHES]);
 		kvp_audit_raw(run, client);
+		kvp_audit_tickets(run, client);
 	}
 }

@@ -17,6 +17,7 @@
  * @head: the frame of @arg
  * @arg: the struct, as long as the core knows it
  * @array: the operation's arrays, in the order of the table; NULL if count 0
+ * @take: KVP_TAKE_*
  *
  * An executor returns 0 or kvp_fail().
  */
@@ -29,7 +30,14 @@ struct kvp_call {
 		void *arg;
 	};
 	void *array[KVP_MAX_ARRAYS];
+	u32 take;
 };
+
+/* How a call takes blocks (kvp_call.take). */
+#define KVP_TAKE_FRESH	(1U << 0)	/* not out of the client's reserve */
+#define KVP_TAKE_SERVED	(1U << 1)	/* for a ticket whose turn it is */
+#define KVP_TAKE_QUEUES	(1U << 2)	/* not to be had now is no refusal: it will be served */
+#define KVP_TAKE_TRIES	(1U << 3)	/* no refusal either: it will be asked again at once */
 
 /* Directions of an array. */
 #define KVP_ARRAY_IN	1
@@ -62,6 +70,7 @@ struct kvp_array_desc {
 #define KVP_NO_BATCH	(1U << 2)	/* not in a batch */
 #define KVP_STOPS_POOL	(1U << 3)	/* takes the gate for writing */
 #define KVP_NO_GATE	(1U << 4)	/* works on the host, or call by call: takes no gate */
+#define KVP_IN_TURN	(1U << 5)	/* asks for blocks for something new: tickets go first */
 
 /**
  * struct kvp_op_desc - one operation
@@ -121,7 +130,9 @@ int kvp_op_batch(struct kvp_call *call);
 /* pool.c: kvp_host.lock and the life of pools */
 void kvp_host_init(struct kvp_host *host);
 void kvp_host_exit(struct kvp_host *host);
-void kvp_pool_leave(struct kvp_client *client);
+bool kvp_pool_leave(struct kvp_client *client);
+void kvp_pool_end_later(struct kvp_pool *pool, struct list_head *ended);
+void kvp_pools_free(struct list_head *ended);
 int kvp_op_pool_ready(struct kvp_call *call);
 int kvp_op_abi(struct kvp_call *call);
 int kvp_op_pool_create(struct kvp_call *call);
@@ -141,20 +152,18 @@ struct kvp_client *kvp_client_open(struct kvp_host *host, const struct kvp_door 
 void kvp_client_close(struct kvp_client *client);
 void kvp_client_init(struct kvp_client *client, struct kvp_host *host,
 		     const struct kvp_door *door, const struct kvp_cred *cred);
-void kvp_client_end(struct kvp_client *client);
+bool kvp_client_end(struct kvp_client *client);
+void kvp_client_exit(struct kvp_client *client);
 int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights,
 		      const struct kvp_limits *limits, u64 *room);
-
-/* What kvp_client_ready() says. */
-#define KVP_READY_EVENTS	(1U << 0)	/* events wait that the client has not read */
-#define KVP_READY_GONE		(1U << 1)	/* its pool was destroyed */
-#define KVP_READY_NO_POOL	(1U << 2)	/* it is not attached */
 
 void *kvp_client_counters(const struct kvp_client *client);
 wait_queue_head_t *kvp_client_wait(const struct kvp_client *client);
 u32 kvp_client_ready(struct kvp_client *client);
-void kvp_client_detach(struct kvp_client *client);
-struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client);
+u32 kvp_client_ready_locked(struct kvp_client *client);
+bool kvp_client_detach(struct kvp_client *client);
+void kvp_account_end_locked(struct kvp_pool *pool, struct kvp_account *account);
+struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client, bool dead);
 void *kvp_client_alloc(struct kvp_client *client, size_t size);
 void kvp_client_free(struct kvp_client *client, void *mem, size_t size);
 void kvp_charge_locked(struct kvp_pool *pool, u32 family, u32 slot, u64 nr);
@@ -170,6 +179,7 @@ struct kvp_user *kvp_user_find_sliced(struct kvp_pool *pool, u32 uid);
 const struct kvp_limits *kvp_user_limits_locked(const struct kvp_pool *pool,
 						const struct kvp_user *user);
 int kvp_check_more_locked(struct kvp_call *call, enum kvp_thing thing, u64 nr);
+int kvp_take_more_sliced(struct kvp_call *call, enum kvp_thing thing, u64 nr);
 int kvp_take_more_locked(struct kvp_call *call, enum kvp_thing thing, u64 nr);
 int kvp_over_locked(const struct kvp_client *client, enum kvp_thing thing, u64 nr);
 int kvp_over_blocks_locked(const struct kvp_client *client, u32 family, u64 nr);
@@ -206,23 +216,14 @@ u64 kvp_content_hash(const struct kvp_pool *pool, u64 parent, const u32 *tokens,
 u64 kvp_space_hash(const struct kvp_pool *pool, const u8 *digest);
 int kvp_hash_selftest(void);
 
-/* block.c: states, counts, free lists, taking */
+/* block.c: states, counts, free lists */
+extern const u8 kvp_block_next[KVP_BLOCK_STATES];
 
-/* What a call needs, and what it has taken. */
-struct kvp_need {
-	u64 blocks[KVP_MAX_FAMILIES];
-	u64 nodes;
-	u64 digests;
-};
-
-struct kvp_taken {
-	u32 blocks[KVP_MAX_FAMILIES];	/* lists through kvp_block.next, RESERVED */
-	u32 last[KVP_MAX_FAMILIES];	/* their ends: blocks come out as they went in */
-	u64 nr_blocks[KVP_MAX_FAMILIES];
-	u32 nodes;			/* list through kvp_node.next, RESERVED */
-	u64 nr_nodes;
-	u32 digests;			/* list through kvp_digest.next */
-	u64 nr_digests;
+/* How the references of a table end. */
+enum kvp_drop {
+	KVP_DROP_UNDO,			/* they never came to be: nothing was used */
+	KVP_DROP_USED,
+	KVP_DROP_HELD_BACK,		/* they were held back, and their fences have passed */
 };
 
 void *kvp_arena_alloc(u64 nr, size_t size, u64 *bytes);
@@ -239,12 +240,16 @@ bool kvp_block_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 
 void kvp_block_put_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_block_undo_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_block_release_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
+void kvp_block_hold_back_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
+void kvp_block_come_back_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_blocks_drop_locked(struct kvp_client *client, struct kvp_family *family, const u32 *at,
-			    u64 nr, bool used);
+			    u64 nr, enum kvp_drop how);
 void kvp_block_to_free_locked(struct kvp_family *family, u32 index);
+bool kvp_block_recycle_locked(struct kvp_family *family, u32 index);
+
+/* take.c: blocks, nodes and digests for a call, whole or not at all */
 void kvp_block_to_taken_locked(struct kvp_family *family, u32 index, u32 slot,
 			       struct kvp_taken *taken);
-bool kvp_block_recycle_locked(struct kvp_family *family, u32 index);
 int kvp_refuse_locked(struct kvp_call *call, int err, enum kvp_reason reason, u32 where);
 int kvp_take_sliced(struct kvp_call *call, const struct kvp_need *need,
 		    struct kvp_taken *taken);
@@ -252,6 +257,7 @@ u64 kvp_family_room_locked(const struct kvp_family *family);
 void kvp_take_free_sliced(struct kvp_client *client, const struct kvp_need *need,
 			  struct kvp_taken *taken);
 void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken);
+void kvp_taken_init(const struct kvp_pool *pool, struct kvp_taken *taken);
 void kvp_taken_blocks_locked(struct kvp_family *family, struct kvp_taken *taken, u64 now,
 			     u32 *at, u64 nr);
 u32 kvp_taken_block_locked(struct kvp_family *family, struct kvp_taken *taken, u64 now);
@@ -300,6 +306,7 @@ void kvp_node_relist_locked(struct kvp_pool *pool, u32 index);
 void kvp_node_settle_locked(struct kvp_pool *pool, u32 index);
 void kvp_node_unuse_locked(struct kvp_pool *pool, u32 index);
 void kvp_node_undo_use_locked(struct kvp_pool *pool, u32 index);
+bool kvp_node_unpin_locked(struct kvp_pool *pool, u32 index);
 void kvp_node_put_locked(struct kvp_pool *pool, u32 index);
 void kvp_node_to_free_locked(struct kvp_pool *pool, u32 index);
 void kvp_digest_to_free_locked(struct kvp_pool *pool, u32 index);
@@ -366,6 +373,7 @@ int kvp_op_block_unref(struct kvp_call *call);
 int kvp_op_block_make_private(struct kvp_call *call);
 void kvp_undo_block_make_private(struct kvp_call *call);
 void kvp_raw_exit_sliced(struct kvp_client *client);
+bool kvp_raw_holds(const struct kvp_client *client, u64 id);
 
 /* seq.c: memory, tables, lengths, and what makes a sequence shorter */
 
@@ -440,20 +448,20 @@ int kvp_seq_check_add_sliced(struct kvp_call *call);
 int kvp_seq_add_sliced(struct kvp_call *call, struct kvp_seq *seq);
 int kvp_may_hold_idle_locked(const struct kvp_client *client, const struct kvp_family *family,
 			     u64 nr);
-int kvp_check_idle_locked(struct kvp_call *call, const struct kvp_family *family);
+int kvp_check_idle_sliced(struct kvp_call *call, const struct kvp_family *family);
 int kvp_op_seq_create(struct kvp_call *call);
 void kvp_undo_seq_create(struct kvp_call *call);
 int kvp_op_seq_append(struct kvp_call *call);
 int kvp_op_seq_set_tokens(struct kvp_call *call);
 int kvp_op_seq_fork(struct kvp_call *call);
 void kvp_undo_seq_fork(struct kvp_call *call);
-int kvp_fork_to(struct kvp_call *call, struct kvp_seq *parent, struct kvp_client *client,
-		u64 *id);
+int kvp_fork_to(struct kvp_call *call, struct kvp_seq *parent, u64 tokens,
+		struct kvp_client *client, u64 *id);
 
 /* copy.c: private copies of the node in which a sequence ends */
 u32 kvp_copies_need(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 tokens,
 		    u64 reserved, u64 rows, struct kvp_need *need);
-bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *seq);
+bool kvp_node_shared_sliced(struct kvp_pool *pool, const struct kvp_seq *seq);
 u32 kvp_copy_node_locked(struct kvp_pool *pool, struct kvp_taken *taken, u32 old);
 u32 kvp_copy_block_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family, u32 src,
 			  u32 rows, struct kvp_taken *taken, struct kvp_copy *copy);
@@ -511,6 +519,74 @@ static inline u64 kvp_walk_hash_of(const struct kvp_walk *walk, u64 node)
 {
 	return walk->hash[node % KVP_WALK_HASHES];
 }
+
+/* clock.c: timelines */
+struct kvp_times *kvp_client_times(struct kvp_client *client);
+void kvp_times_free(struct kvp_times *times);
+u64 kvp_clock_read_locked(struct kvp_client *client, u32 timeline);
+bool kvp_fence_passed_locked(struct kvp_client *client, u32 timeline, u64 value);
+bool kvp_watches_told_locked(struct kvp_client *client);
+void kvp_watches_end_locked(struct kvp_client *client);
+void kvp_watchers_end(struct kvp_pool *pool);
+bool kvp_timeline_check_locked(const struct kvp_client *client, u32 *timeline);
+int kvp_op_timeline_create(struct kvp_call *call);
+int kvp_op_signal(struct kvp_call *call);
+int kvp_op_query(struct kvp_call *call);
+
+/* use.c: what work touches */
+int kvp_op_use(struct kvp_call *call);
+
+/* settle.c: what follows when fences pass */
+void kvp_fenced_init(struct kvp_fenced *fenced, struct kvp_client *client,
+		     enum kvp_fenced_kind kind);
+void kvp_fenced_add_locked(struct kvp_pool *pool, struct kvp_fenced *fenced);
+void kvp_fenced_del_sliced(struct kvp_pool *pool, struct kvp_fenced *fenced);
+void kvp_settle_sliced(struct kvp_pool *pool);
+void kvp_seq_settle_sliced(struct kvp_pool *pool, struct kvp_seq *seq);
+
+/* Whether there is anything that fences may have brought to a sequence. kvp_pool.lock. */
+static inline bool kvp_seq_unsettled(const struct kvp_seq *seq)
+{
+	return !list_empty(&seq->fenced.list) || seq->done_to > seq->computed;
+}
+
+u64 kvp_seq_open_from(const struct kvp_seq *seq);
+u64 kvp_seq_will_have(const struct kvp_seq *seq);
+int kvp_seq_late_room(struct kvp_call *call, const struct kvp_seq *seq, u64 nr,
+		      struct kvp_late_room *room);
+void kvp_late_drop(struct kvp_client *client, struct kvp_late_room *room);
+void kvp_seq_late_use(struct kvp_seq *seq, struct kvp_late_room *room);
+void kvp_exports_give_up_locked(struct kvp_pool *pool, const struct kvp_seq *seq, u64 tokens);
+void kvp_seq_let_go_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family, u32 index);
+void kvp_seq_move_windows_sliced(struct kvp_pool *pool, struct kvp_seq *seq);
+void kvp_seq_end_life_sliced(struct kvp_seq *seq);
+void kvp_seq_uses_exit_sliced(struct kvp_seq *seq);
+size_t kvp_hold_size(u32 room);
+bool kvp_export_settled_sliced(struct kvp_pool *pool, struct kvp_export *export);
+void kvp_client_dies_sliced(struct kvp_client *client);
+bool kvp_quarantine_locked(struct kvp_client *client);
+void kvp_quarantine_exit(struct kvp_pool *pool);
+int kvp_op_reap(struct kvp_call *call);
+
+/* admit.c: tickets and the reserve */
+void kvp_reserve_claim_sliced(struct kvp_client *client, struct kvp_need *need,
+			      struct kvp_taken *taken);
+void kvp_reserve_return_sliced(struct kvp_client *client, const struct kvp_need *need,
+			       const struct kvp_need *rest, struct kvp_taken *taken);
+bool kvp_in_turn_locked(const struct kvp_call *call, u32 family, u64 want);
+void kvp_reserve_exit_sliced(struct kvp_client *client);
+void kvp_tickets_serve(struct kvp_pool *pool);
+void kvp_tickets_end(struct kvp_client *client);
+int kvp_op_admit(struct kvp_call *call);
+void kvp_undo_admit(struct kvp_call *call);
+
+/* scan.c: who waits */
+#define KVP_SCAN_NEVER	U64_MAX
+
+u64 kvp_pool_scan(struct kvp_pool *pool);
+u64 kvp_host_scan(struct kvp_host *host);
+u64 kvp_client_scan(struct kvp_client *client);
+void kvp_pool_tell(struct kvp_pool *pool, struct kvp_client *client);
 
 /* prefix.c */
 int kvp_op_prefix_match(struct kvp_call *call);

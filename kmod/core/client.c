@@ -87,16 +87,18 @@ void kvp_set_guarantee_locked(struct kvp_pool *pool, struct kvp_account *account
 	account->limits.guarantee[family] = guarantee;
 	f->guaranteed += guarantee;
 	f->unmet += kvp_unmet(account, family);
+	pool->came_back++;
 }
 
 /**
  * kvp_account_find_sliced - the account of a client that is attached
  * @pool: the pool
  * @client: its id
+ * @dead: or in quarantine
  *
  * Return: the account, or NULL.
  */
-struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client)
+struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client, bool dead)
 {
 	u32 touched = 0;
 	u32 i;
@@ -104,7 +106,7 @@ struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client)
 	for (i = 0; i < pool->nr_accounts; i++) {
 		struct kvp_account *account = pool->account[i];
 
-		if (account->live && account->client == client)
+		if ((account->live || (dead && account->dead)) && account->client == client)
 			return account;
 		kvp_slice_step(pool, &touched, 1);
 	}
@@ -125,18 +127,19 @@ static bool kvp_account_owes(const struct kvp_pool *pool, const struct kvp_accou
  * The slot of an account for a new client, or -EDQUOT, -ENOMEM. Attaching goes on
  * under kvp_host.lock, so a slot that is free stays free.
  */
-static int kvp_account_room_sliced(struct kvp_pool *pool, u32 *slot)
+static int kvp_account_room_sliced(struct kvp_pool *pool, u32 rights, u32 *slot)
 {
+	u32 most = KVP_MAX_CLIENTS - (rights & KVP_RIGHT_ADMIN ? 0 : KVP_ADMIN_CLIENTS);
 	struct kvp_account *account;
 	u32 touched = 0;
 
-	for (*slot = 0; *slot < pool->nr_accounts; ++*slot) {
+	for (*slot = 0; *slot < min(pool->nr_accounts, most); ++*slot) {
 		account = pool->account[*slot];
-		if (!account->live && !kvp_account_owes(pool, account))
+		if (!account->live && !account->dead && !kvp_account_owes(pool, account))
 			return 0;
 		kvp_slice_step(pool, &touched, 1);
 	}
-	if (pool->nr_accounts == KVP_MAX_CLIENTS)
+	if (pool->nr_accounts >= most)
 		return -EDQUOT;
 	spin_unlock(&pool->lock);
 	account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
@@ -173,7 +176,7 @@ static int kvp_account_open_sliced(struct kvp_call *call, struct kvp_pool *pool,
 	u32 slot, i;
 	int err;
 
-	err = kvp_account_room_sliced(pool, &slot);
+	err = kvp_account_room_sliced(pool, client->rights, &slot);
 	if (!err && pool->account[slot]->user) {
 		/* Its place may be the one that this client's user needs. */
 		pool->account[slot]->user->nr_accounts--;
@@ -264,7 +267,18 @@ void kvp_client_init(struct kvp_client *client, struct kvp_host *host,
 	client->door = door;
 	client->cred = *cred;
 	INIT_LIST_HEAD(&client->list);
+	INIT_LIST_HEAD(&client->watch_list);
 	mutex_init(&client->raw_lock);
+}
+
+/**
+ * kvp_client_exit - end what kvp_client_init() began
+ * @client: on no list, without objects
+ */
+void kvp_client_exit(struct kvp_client *client)
+{
+	kvp_times_free(client->times);
+	mutex_destroy(&client->raw_lock);
 }
 
 static void kvp_client_end_objects_sliced(struct kvp_client *client)
@@ -276,8 +290,10 @@ static void kvp_client_end_objects_sliced(struct kvp_client *client)
 	for (i = 0; i < client->seqs.cap; i++) {
 		struct kvp_seq *seq = kvp_id_slot(&client->seqs, i)->object;
 
-		if (seq)
-			kvp_seq_free_sliced(seq);
+		if (seq) {
+			kvp_seq_settle_sliced(pool, seq);
+			kvp_seq_end_life_sliced(seq);
+		}
 		kvp_slice_step(pool, &touched, 1);
 	}
 	for (i = 0; i < client->matches.cap; i++) {
@@ -288,6 +304,24 @@ static void kvp_client_end_objects_sliced(struct kvp_client *client)
 		kvp_slice_step(pool, &touched, 1);
 	}
 	kvp_raw_exit_sliced(client);
+	kvp_reserve_exit_sliced(client);
+	kvp_watches_end_locked(client);
+	kvp_client_dies_sliced(client);
+}
+
+/**
+ * kvp_account_end_locked - nothing of a client is left
+ * @pool: the pool
+ * @account: its account, which goes on while blocks are charged to it
+ */
+void kvp_account_end_locked(struct kvp_pool *pool, struct kvp_account *account)
+{
+	u32 i;
+
+	for (i = 0; i < KVP_NR_THINGS; i++)
+		WARN_ON_ONCE(account->has[i]);
+	for (i = 0; i < pool->nr_families; i++)
+		WARN_ON_ONCE(account->reserve[i]);
 }
 
 static void kvp_account_close_locked(struct kvp_pool *pool, struct kvp_account *account)
@@ -300,8 +334,6 @@ static void kvp_account_close_locked(struct kvp_pool *pool, struct kvp_account *
 	if (account->export)
 		kvp_export_gone_locked(pool, account->export);
 	account->export = NULL;
-	for (i = KVP_SLOTS; i <= KVP_METADATA; i++)
-		WARN_ON_ONCE(account->has[i]);
 	/* Exports and backings that it made go on, charged to its user. */
 	account->has[KVP_EXPORTS] = 0;
 	account->has[KVP_BACKINGS] = 0;
@@ -309,12 +341,15 @@ static void kvp_account_close_locked(struct kvp_pool *pool, struct kvp_account *
 
 /**
  * kvp_client_detach - end what kvp_client_attach() began
- * @client: without objects; the pool's gate is held, so that an audit sees all of it or nothing,
- *          and kvp_host.lock
+ * @client: without objects, but for what waits for fences; the pool's gate is held, so that an
+ *          audit sees all of it or nothing, and kvp_host.lock
+ *
+ * Return: whether something of it waits; then the client stays, and is the pool's.
  */
-void kvp_client_detach(struct kvp_client *client)
+bool kvp_client_detach(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
+	bool stays;
 
 	lockdep_assert_held(&client->host->lock);
 	spin_lock(&pool->lock);
@@ -322,7 +357,11 @@ void kvp_client_detach(struct kvp_client *client)
 	kvp_log_left_locked(pool, client->account->client);
 	list_del_init(&client->list);
 	pool->nr_clients--;
+	stays = kvp_quarantine_locked(client);
+	if (!stays)
+		kvp_account_end_locked(pool, client->account);
 	spin_unlock(&pool->lock);
+	return stays;
 }
 
 /**
@@ -331,22 +370,30 @@ void kvp_client_detach(struct kvp_client *client)
  *
  * Allocates nothing and may run anywhere that may sleep. What it published
  * stays; a pool that is not persistent ends with its last client.
+ *
+ * Return: whether work of it may go on: then it is in quarantine, or was until the pool ended, and
+ * not to be touched any more.
  */
-void kvp_client_end(struct kvp_client *client)
+bool kvp_client_end(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
+	bool stays = false;
 
 	if (pool) {
 		down_read(&pool->gate);
+		kvp_tickets_end(client);
 		spin_lock(&pool->lock);
 		kvp_client_end_objects_sliced(client);
 		spin_unlock(&pool->lock);
 		kvp_ids_exit(&client->seqs);
 		kvp_ids_exit(&client->matches);
+		kvp_ids_exit(&client->tickets);
 		up_read(&pool->gate);
-		kvp_pool_leave(client);
+		stays = kvp_pool_leave(client);
 	}
-	mutex_destroy(&client->raw_lock);
+	if (!stays)
+		kvp_client_exit(client);
+	return stays;
 }
 
 /**
@@ -355,8 +402,8 @@ void kvp_client_end(struct kvp_client *client)
  */
 void kvp_client_close(struct kvp_client *client)
 {
-	kvp_client_end(client);
-	kfree(client);
+	if (!kvp_client_end(client))
+		kfree(client);
 }
 
 /**
@@ -387,7 +434,29 @@ wait_queue_head_t *kvp_client_wait(const struct kvp_client *client)
 }
 
 /**
- * kvp_client_ready - what a client that polls has to know
+ * kvp_client_ready_locked - what a client that polls has to know
+ * @client: the client, attached
+ *
+ * Return: KVP_READY_*.
+ */
+u32 kvp_client_ready_locked(struct kvp_client *client)
+{
+	struct kvp_pool *pool = client->pool;
+	u32 ready = 0;
+
+	if (READ_ONCE(pool->destroyed))
+		ready |= KVP_READY_GONE;
+	if (client->watching && kvp_events_pending_locked(pool, client->cursor))
+		ready |= KVP_READY_EVENTS;
+	if (kvp_watches_told_locked(client))
+		ready |= KVP_READY_FENCE;
+	if (client->nr_granted)
+		ready |= KVP_READY_TICKET;
+	return ready;
+}
+
+/**
+ * kvp_client_ready - kvp_client_ready_locked() of a client that may not be attached
  * @client: the client
  *
  * Return: KVP_READY_*.
@@ -395,15 +464,12 @@ wait_queue_head_t *kvp_client_wait(const struct kvp_client *client)
 u32 kvp_client_ready(struct kvp_client *client)
 {
 	struct kvp_pool *pool = smp_load_acquire(&client->pool);	/* see attach */
-	u32 ready = 0;
+	u32 ready;
 
 	if (!pool)
 		return KVP_READY_NO_POOL;
-	if (READ_ONCE(pool->destroyed))
-		ready |= KVP_READY_GONE;
 	spin_lock(&pool->lock);
-	if (client->watching && kvp_events_pending_locked(pool, client->cursor))
-		ready |= KVP_READY_EVENTS;
+	ready = kvp_client_ready_locked(client);
 	spin_unlock(&pool->lock);
 	return ready;
 }
@@ -424,6 +490,11 @@ void *kvp_client_alloc(struct kvp_client *client, size_t size)
 
 	spin_lock(&pool->lock);
 	err = kvp_over_locked(client, KVP_METADATA, size);
+	if (err && pool->nr_fenced) {
+		/* What has passed need not be remembered. */
+		kvp_settle_sliced(pool);
+		err = kvp_over_locked(client, KVP_METADATA, size);
+	}
 	if (!err)
 		kvp_more_locked(client->account, KVP_METADATA, size);
 	spin_unlock(&pool->lock);

@@ -60,15 +60,7 @@ u32 kvp_copies_need(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 
 	return copies;
 }
 
-/**
- * kvp_node_shared_locked - whether the part-filled last node is others' too
- * @pool: the pool
- * @seq: the sequence
- *
- * Return: whether rows or ids may not be written there. False if the sequence
- * ends with a full node.
- */
-bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *seq)
+static bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *seq)
 {
 	u64 node = seq->tokens / pool->index_tokens;
 	const struct kvp_node *run;
@@ -94,6 +86,24 @@ bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *seq)
 		}
 	}
 	return false;
+}
+
+/**
+ * kvp_node_shared_sliced - whether the part-filled last node is others' too
+ * @pool: the pool
+ * @seq: the sequence, busy by the caller
+ *
+ * Those who only wait for fences are others as long as these have not passed. Return: whether
+ * rows or ids may not be written there. False if the sequence ends with a full node.
+ */
+bool kvp_node_shared_sliced(struct kvp_pool *pool, const struct kvp_seq *seq)
+{
+	if (!kvp_node_shared_locked(pool, seq))
+		return false;
+	if (!pool->nr_fenced)
+		return true;
+	kvp_settle_sliced(pool);
+	return kvp_node_shared_locked(pool, seq);
 }
 
 /**

@@ -12,11 +12,12 @@
  * 2. kvp_host.lock  mutex     pools by name, attach and leave, kvp_pool.nr_clients. Never waits for
  *                             a gate, which one pool's audit keeps for long
  * 3. kvp_export.lock  mutex   one import, or the revoke, of an export at a time
- * 4. kvp_client.raw_lock mutex one raw operation of a client at a time; its raw
+ * 4. kvp_pool.serve  mutex    one serves the tickets at a time, or looks at their order
+ * 5. kvp_client.raw_lock mutex one raw operation of a client at a time; its raw
  *                             table, so that what was validated stays so to the end
- * 5. kvp_pool.reclaim mutex   one reclaim, or invalidate, at a time, so that the parents of the
+ * 6. kvp_pool.reclaim mutex   one reclaim, or invalidate, at a time, so that the parents of the
  *                             nodes it has taken off the tree stay where they are
- * 6. kvp_pool.lock  spinlock  blocks, nodes, lists, counters, id tables, accounts
+ * 7. kvp_pool.lock  spinlock  blocks, nodes, lists, counters, id tables, accounts
  *
  * Under the spinlock nothing is allocated, copied from or to a caller, or slept
  * on, and no hold touches more than KVP_SLICE blocks (kvp_slice_step()). What
@@ -47,6 +48,11 @@
  *    v  generations used up      match, count 1
  *   RETIRED
  *
+ * Where work may still touch a block, a reference stays when its holder lets go, and
+ * kvp_block.held_back counts it; when no other is left, HELD becomes HELD_BACK, and HELD again
+ * if somebody takes a new one. As the fences pass these references go, and the last one makes
+ * the block FREE or IDLE.
+ *
  * A reclaim goes IDLE -> FREE, or IDLE -> RESERVED for the call that needs it.
  * All changes of state go through kvp_block_set_state_locked().
  *
@@ -58,12 +64,15 @@
 #define KVP_CORE_H
 
 #include "seam.h"
+#include "account.h"
+#include "fence.h"
 
 #define KVP_SLICE	256		/* blocks that one hold of the lock touches */
 #define KVP_NIL		0xffffffffU	/* no index */
 #define KVP_MAX_CLIENTS	4096		/* of one pool */
+#define KVP_ADMIN_CLIENTS	16		/* of these, only for who administers it */
 #define KVP_MAX_ARRAYS	3		/* of one operation */
-#define KVP_ARG_BYTES	256		/* of the longest struct of an operation */
+#define KVP_ARG_BYTES	384		/* of the longest struct of an operation */
 
 /* ---- blocks ---------------------------------------------------------------- */
 
@@ -74,10 +83,11 @@
 /**
  * struct kvp_block - one block; two to a cache line
  * @word: generation (36 bits), state from KVP_STATE_SHIFT on
- * @count: table slots and raw references that name it
+ * @count: references: table slots, zombies' too, raw references, uses
  * @node: the node that names it, if published, else KVP_NIL
- * @owner: slot of the account it is charged to while HELD or RESERVED, else KVP_NIL
- * @next: next on the free list or in a kvp_taken
+ * @owner: slot of the account it is charged to while HELD, HELD_BACK or RESERVED, else KVP_NIL
+ * @next: FREE, RESERVED: next on the free list or in a kvp_taken
+ * @held_back: else: of @count, references that only wait for fences
  * @stamp: when it was allocated or published, ns
  *
  * All under kvp_pool.lock.
@@ -87,7 +97,10 @@ struct kvp_block {
 	u32 count;
 	u32 node;
 	u32 owner;
-	u32 next;
+	union {
+		u32 next;
+		u32 held_back;
+	};
 	u64 stamp;
 };
 
@@ -214,96 +227,7 @@ struct kvp_digest {
 	u32 used;
 };
 
-/* ---- accounts, clients ------------------------------------------------------ */
-
-/**
- * enum kvp_thing - what clients and users have beside blocks, and what limits count
- * @KVP_SLOTS: slots in the tables of sequences
- * @KVP_SEQS: sequences
- * @KVP_RAW: raw references
- * @KVP_MATCHES: open matches
- * @KVP_METADATA: bytes of objects
- * @KVP_EXPORTS: open exports: of a client, those it made; an export has itself
- * @KVP_BACKINGS: backing descriptors
- * @KVP_NR_THINGS: how many kinds there are
- *
- * In the order of the bits KVP_LIMIT_SLOTS, ...
- */
-enum kvp_thing {
-	KVP_SLOTS = 0,
-	KVP_SEQS,
-	KVP_RAW,
-	KVP_MATCHES,
-	KVP_METADATA,
-	KVP_EXPORTS,
-	KVP_BACKINGS,
-	KVP_NR_THINGS,
-};
-
-/**
- * struct kvp_limits - what a client or user may have; KVP_UNLIMITED is no limit
- * @blocks: charged blocks by family
- * @guarantee: blocks by family that others leave to the client
- * @max: by enum kvp_thing
- */
-struct kvp_limits {
-	u64 blocks[KVP_MAX_FAMILIES];
-	u64 guarantee[KVP_MAX_FAMILIES];
-	u64 max[KVP_NR_THINGS];
-};
-
-/**
- * struct kvp_user - what all clients of one uid have together
- * @uid: the uid
- * @slot: its place in kvp_pool.user
- * @nr_accounts: accounts that name it
- * @own_limits: @limits are its own; else kvp_pool.user_limits are
- * @limits: see there
- * @charged: blocks by family
- * @has: by enum kvp_thing
- *
- * All under kvp_pool.lock.
- */
-struct kvp_user {
-	u32 uid;
-	u32 slot;
-	u32 nr_accounts;
-	bool own_limits;
-	struct kvp_limits limits;
-	u64 charged[KVP_MAX_FAMILIES];
-	u64 has[KVP_NR_THINGS];
-};
-
-/**
- * struct kvp_account - what is charged to one client; outlives it while blocks
- * that others hold are still charged to it
- * @client: id of the client (never reused)
- * @live: the client is attached
- * @rights: KVP_RIGHT_* of the client, for lists; set when it attaches, as the next four
- * @pid: of the client's credentials, for lists
- * @command: the same
- * @stamp: when it attached, ns
- * @user: of its uid
- * @export: the export that is this client, or NULL
- * @charged: blocks by family
- * @limits: see there
- * @has: by enum kvp_thing
- *
- * All under kvp_pool.lock.
- */
-struct kvp_account {
-	u64 client;
-	bool live;
-	u32 rights;
-	u32 pid;
-	char command[KVP_COMMAND_LEN];
-	u64 stamp;
-	struct kvp_user *user;
-	struct kvp_export *export;
-	u64 charged[KVP_MAX_FAMILIES];
-	struct kvp_limits limits;
-	u64 has[KVP_NR_THINGS];
-};
+/* ---- clients ---------------------------------------------------------------- */
 
 /* Objects by id: index (32 bits) | generation (31 bits) << 32. kvp_pool.lock. */
 struct kvp_id_slot {
@@ -348,7 +272,17 @@ struct kvp_raw {
  * @rights: KVP_RIGHT_*; set before @pool
  * @watching: it has asked for events; kvp_pool.lock, as the next two
  * @cursor: number of the event that it wants next
- * @list: kvp_pool.clients
+ * @list: kvp_pool.clients; kvp_pool.quarantine once it is dead
+ * @times: its timelines, NULL until they are needed; set once (release), as the mapping may come
+ *         before the pool
+ * @watch_list: kvp_pool.watchers, while it watches fences that are open; kvp_pool.lock, as all
+ *              up to @reserve
+ * @nr_fenced: what of its is on kvp_pool.fenced
+ * @dead: it makes no calls any more, and its timelines are not read
+ * @deadline: dead: when its quarantine ends, ns; U64_MAX: with reap
+ * @nr_granted: tickets granted and not taken
+ * @tickets: struct kvp_ticket by id
+ * @reserve: blocks that admissions took and that no call has used yet
  * @seqs: struct kvp_seq by id, kvp_pool.lock
  * @matches: struct kvp_match by id, kvp_pool.lock
  * @raw_lock: see the locking overview; initialised by kvp_client_open()
@@ -367,6 +301,14 @@ struct kvp_client {
 	bool watching;
 	u64 cursor;
 	struct list_head list;
+	struct kvp_times *times;
+	struct list_head watch_list;
+	u32 nr_fenced;
+	bool dead;
+	u64 deadline;
+	u32 nr_granted;
+	struct kvp_ids tickets;
+	struct kvp_taken reserve;
 	struct kvp_ids seqs;
 	struct kvp_ids matches;
 	struct mutex raw_lock;
@@ -381,6 +323,8 @@ struct kvp_vec {
 	u64 nr;
 	u64 cap;
 };
+
+#define KVP_SEQ_USES	4		/* open uses for which no memory is taken */
 
 /* A copy that the caller owes: the source is held for the sequence. */
 struct kvp_pending {
@@ -401,13 +345,32 @@ struct kvp_pending {
  * @reserved: slots that exist
  * @tokens: ids known
  * @computed: KV written
+ * @windowed: where @computed was when the windows moved on last
+ * @done_to: the most that uses that passed have computed, ids known or not
+ * @fenced: place on the list of what waits; kvp_pool.lock, as all up to @first_use
+ * @claimer: the call of KVP_OP_USE that keeps it busy, or NULL
+ * @claimed_uses: uses that this call will add
+ * @claimed_to: tokens that they will have computed at most
+ * @zombie: freed: it waits for its uses, and has no id any more
+ * @nr_uses: open uses
+ * @max_uses: room in @uses
+ * @spare_uses: memory that this call got for more of them, or that they had before
+ * @max_spare: room there
+ * @next_use: number of the next use
+ * @uses: in the order of their numbers
+ * @nr_late: references given back that wait for uses
+ * @max_late: room in @late
+ * @late_gone: of @late, from the first on, that have ended by now
+ * @late: in the order of their uses; counted in kvp_block.held_back
+ * @first_use: @uses as long as they are few
  * @runs: the nodes that hold its tokens, in order (uses)
  * @nr_pending: copies not yet acknowledged
  * @pending: their sources (one count each)
  * @table: per family, blocks in order (one count each); KVP_NIL where a
  *         window's past was released; STATE: one slot
  *
- * Everything but @busy belongs to the call that set it.
+ * Everything but @busy and what is said belongs to the call that set it. While no call has, what
+ * fences bring is brought under kvp_pool.lock alone (settle.c), which is not let go then.
  */
 struct kvp_seq {
 	u64 id;
@@ -421,6 +384,24 @@ struct kvp_seq {
 	u64 reserved;
 	u64 tokens;
 	u64 computed;
+	u64 windowed;
+	u64 done_to;
+	struct kvp_fenced fenced;
+	const struct kvp_call *claimer;
+	u32 claimed_uses;
+	u64 claimed_to;
+	bool zombie;
+	u32 nr_uses;
+	u32 max_uses;
+	u32 max_spare;
+	u32 nr_late;
+	u32 max_late;
+	u32 late_gone;
+	u64 next_use;
+	struct kvp_open_use *uses;
+	struct kvp_open_use *spare_uses;
+	struct kvp_late *late;
+	struct kvp_open_use first_use[KVP_SEQ_USES];
 	struct kvp_pending *pending;
 	struct kvp_vec runs;
 	struct kvp_vec table[];
@@ -443,6 +424,14 @@ struct kvp_match {
  * @maker_slot: its account, if it still has that id
  * @imports: how often it was imported
  * @revoked: it has no sequence any more
+ * @suspect: its maker died, or gave them up, while rows of it were being written
+ * @of: id of the sequence of its maker
+ * @tokens: of the maker's sequence that it has
+ * @open: kvp_pool.open_exports, as long as it waits
+ * @fenced: place on the list of what waits: for the uses that wrote when it was made
+ * @nr_fences: of these
+ * @max_fences: room in @fences
+ * @fences: their fences
  */
 struct kvp_export {
 	struct kvp_client client;
@@ -453,6 +442,14 @@ struct kvp_export {
 	u64 maker;
 	u64 imports;
 	bool revoked;
+	bool suspect;
+	u64 of;
+	u64 tokens;
+	struct list_head open;
+	struct kvp_fenced fenced;
+	u32 nr_fences;
+	u32 max_fences;
+	struct kvp_fence_at *fences;
 };
 
 /* ---- pool, host -------------------------------------------------------------- */
@@ -471,6 +468,10 @@ struct kvp_counters {
 	u64 collisions;
 	u64 refused_room;
 	u64 refused_limit;
+	u64 tickets_granted;
+	u64 backwards;
+	u64 jumps;
+	u64 scans;
 };
 
 /* A descriptor that the pool keeps, and who is charged for it. */
@@ -500,6 +501,7 @@ struct kvp_backing_object {
  * @has_states: a family is of kind STATE
  * @key: of the hash
  * @metadata_bytes: allocated at creation
+ * @grace_ns: how long the quarantine of a dead client lasts, U64_MAX: until reap
  * @door: of its maker, to drop backings
  * @list: kvp_host.pools, kvp_host.lock; empty once the name is gone
  * @all: kvp_host.all, kvp_host.lock
@@ -514,7 +516,10 @@ struct kvp_backing_object {
  * @wait: who polls its clients
  * @gate: see the locking overview
  * @reclaim: see the locking overview
+ * @serve: see the locking overview
  * @lock: see the locking overview
+ * @nr_waits: tickets that wait, clients that watch, and dead ones whose quarantine ends by time:
+ *            whether there is anything to be told at the end of a call; @lock, read without
  * @family: its families
  * @nodes: array of @nr_nodes
  * @tokens: nr_nodes * index_tokens ids
@@ -543,6 +548,20 @@ struct kvp_backing_object {
  * @default_limits: of those who attach from now on
  * @next_client: id of the next client
  * @counters: since the pool was made
+ * @open_exports: kvp_export.open: those whose rows are being written
+ * @fenced: kvp_fenced.list: what waits for fences
+ * @nr_fenced: how much that is
+ * @nr_fenced_dead: of it, whose clients are in quarantine: their timelines show nothing any more
+ * @nr_watchers: how many
+ * @watchers: kvp_client.watch_list: who watches fences that are open
+ * @quarantine: kvp_client.list of the dead
+ * @quarantine_new: one has come there, and nobody knows yet when that ends
+ * @tickets: kvp_ticket.list: who waits for blocks, in the order of asking
+ * @nr_queued: how many
+ * @queued: by family: tickets that wait for blocks of it, and for which others wait
+ * @came_back: grows whenever blocks become free or idle, a node can be reclaimed again, or limits
+ *             change
+ * @served: what @came_back was when the tickets were tried last
  * @events: the log of events, NULL until somebody asks for them; see event.c
  *
  * Constant after creation: the first group, and the arrays' addresses. The
@@ -564,6 +583,7 @@ struct kvp_pool {
 	bool has_states;
 	u64 key[2];
 	u64 metadata_bytes;
+	u64 grace_ns;
 	const struct kvp_door *door;
 
 	struct list_head list;
@@ -579,8 +599,10 @@ struct kvp_pool {
 	wait_queue_head_t wait;
 
 	struct rw_semaphore gate;
+	struct mutex serve;
 	struct mutex reclaim;
 	spinlock_t lock;
+	u32 nr_waits;
 
 	struct kvp_family family[KVP_MAX_FAMILIES];
 
@@ -613,6 +635,19 @@ struct kvp_pool {
 	struct kvp_limits default_limits;
 	u64 next_client;
 	struct kvp_counters counters;
+	struct list_head open_exports;
+	struct list_head fenced;
+	u32 nr_fenced;
+	u32 nr_fenced_dead;
+	u32 nr_watchers;
+	struct list_head watchers;
+	struct list_head quarantine;
+	bool quarantine_new;
+	struct list_head tickets;
+	u32 nr_queued;
+	u32 queued[KVP_MAX_FAMILIES];
+	u64 came_back;
+	u64 served;
 	struct kvp_event_log *events;
 };
 
@@ -625,6 +660,9 @@ struct kvp_pool {
  * @max_metadata_per_uid: bytes of all pools of one uid; set by who owns the host, before anybody
  *                        calls, as the next
  * @max_pools_per_uid: but for those who administer the host
+ * @scan_ns: time between two readings of timelines while somebody waits
+ * @scan_soon: have kvp_host_scan() called in @scan_ns at the latest, by whoever owns the host; may
+ *             be NULL: then who waits scans (kvp_client_scan()). Any context
  */
 struct kvp_host {
 	struct mutex lock;
@@ -633,6 +671,8 @@ struct kvp_host {
 	u64 next_pool;
 	u64 max_metadata_per_uid;
 	u32 max_pools_per_uid;
+	u64 scan_ns;
+	void (*scan_soon)(struct kvp_host *host);
 };
 
 #include "calls.h"
@@ -654,6 +694,26 @@ static inline void kvp_less_locked(struct kvp_account *account, enum kvp_thing t
 static inline enum kvp_block_state kvp_block_state(const struct kvp_block *block)
 {
 	return block->word >> KVP_STATE_SHIFT;
+}
+
+/* The one place where a block changes its state; kvp_count_states_locked() counts it. */
+static inline bool kvp_block_mark_locked(const struct kvp_family *family,
+					 struct kvp_block *block, enum kvp_block_state state)
+{
+	if (WARN_ON_ONCE(!(kvp_block_next[kvp_block_state(block)] & 1 << state)))
+		return false;
+	trace_kvp_block(family, block - family->blocks, kvp_block_state(block), state);
+	block->word = (block->word & KVP_GEN_MAX) | (u64)state << KVP_STATE_SHIFT;
+	return true;
+}
+
+static inline void kvp_count_states_locked(struct kvp_family *family, enum kvp_block_state old,
+					   enum kvp_block_state state, u64 nr)
+{
+	family->nr[old] -= nr;
+	family->nr[state] += nr;
+	if (state == KVP_BLOCK_FREE || state == KVP_BLOCK_IDLE)
+		family->pool->came_back += nr;
 }
 
 static inline u32 *kvp_node_tokens(const struct kvp_pool *pool, u32 index)

@@ -67,18 +67,22 @@ int kvp_may_hold_idle_locked(const struct kvp_client *client, const struct kvp_f
 }
 
 /**
- * kvp_check_idle_locked - whether the client may be the first to hold an idle block
+ * kvp_check_idle_sliced - whether the client may be the first to hold an idle block
  * @call: the call
- * @family: the block's family
+ * @family: the block's family; the block stays, whatever else changes
  *
  * Return: 0, or kvp_fail() with -EDQUOT or -ENOSPC (others' guarantees).
  */
-int kvp_check_idle_locked(struct kvp_call *call, const struct kvp_family *family)
+int kvp_check_idle_sliced(struct kvp_call *call, const struct kvp_family *family)
 {
 	const struct kvp_client *client = call->client;
 	int err = kvp_may_hold_idle_locked(client, family, 1);
 	enum kvp_reason reason = KVP_REASON_LIMIT_BLOCKS;
 
+	if (err && call->pool->nr_fenced) {
+		kvp_settle_sliced(call->pool);
+		err = kvp_may_hold_idle_locked(client, family, 1);
+	}
 	if (!err)
 		return 0;
 	if (err == -ENOSPC)
@@ -87,12 +91,12 @@ int kvp_check_idle_locked(struct kvp_call *call, const struct kvp_family *family
 	return kvp_refuse_locked(call, err, reason, family->index);
 }
 
-static int kvp_hold_block_locked(struct kvp_call *call, struct kvp_family *family, u32 index)
+static int kvp_hold_block_sliced(struct kvp_call *call, struct kvp_family *family, u32 index)
 {
 	int err;
 
 	if (!family->blocks[index].count) {
-		err = kvp_check_idle_locked(call, family);
+		err = kvp_check_idle_sliced(call, family);
 		if (err)
 			return err;
 	}
@@ -105,11 +109,11 @@ static int kvp_hold_block_locked(struct kvp_call *call, struct kvp_family *famil
  * The blocks of one more matched node: those of DENSE families. Windows get empty slots, which
  * kvp_hold_windows_sliced() fills when the end is known.
  */
-static int kvp_hold_node_locked(struct kvp_call *call, struct kvp_seq *seq, u64 run)
+static int kvp_hold_node_sliced(struct kvp_call *call, struct kvp_seq *seq, u64 run)
 {
 	struct kvp_pool *pool = call->pool;
 	const u32 *part = kvp_node_parts(pool, seq->runs.at[run]);
-	int err = kvp_take_more_locked(call, KVP_SLOTS, pool->parts_per_node);
+	int err = kvp_take_more_sliced(call, KVP_SLOTS, pool->parts_per_node);
 	u32 pushed = 0;
 	u32 i, j;
 
@@ -123,7 +127,7 @@ static int kvp_hold_node_locked(struct kvp_call *call, struct kvp_seq *seq, u64 
 			bool later = family->desc.kind == KVP_FAMILY_WINDOW;
 
 			if (!later)
-				err = kvp_hold_block_locked(call, family, *part);
+				err = kvp_hold_block_sliced(call, family, *part);
 			if (err)
 				break;
 			kvp_seq_push(seq, i, later ? KVP_NIL : *part);
@@ -154,7 +158,7 @@ static int kvp_hold_windows_sliced(struct kvp_call *call, struct kvp_seq *seq)
 							  seq->runs.at[slot / family->parts]);
 			u32 index = parts[family->first_part + slot % family->parts];
 
-			err = kvp_hold_block_locked(call, family, index);
+			err = kvp_hold_block_sliced(call, family, index);
 			if (err)
 				return err;
 			seq->table[i].at[slot] = index;
@@ -181,7 +185,7 @@ static int kvp_match_some_sliced(struct kvp_call *call, struct kvp_seq *seq,
 	for (; seq->nr_published < walk->usable; seq->nr_published++) {
 		/* With windows many may become usable at once; their uses keep them. */
 		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
-		err = kvp_hold_node_locked(call, seq, seq->nr_published);
+		err = kvp_hold_node_sliced(call, seq, seq->nr_published);
 		if (err)
 			return err;
 	}
@@ -198,6 +202,7 @@ static int kvp_stand_sliced(struct kvp_call *call, struct kvp_seq *seq)
 	seq->reserved = tokens;
 	seq->tokens = tokens;
 	seq->computed = tokens;
+	seq->windowed = tokens;
 	if (!tokens)
 		return 0;
 	kvp_node_put_locked(pool, seq->tail);

@@ -369,6 +369,7 @@ static int kvp_frame_exec(struct kvp_frame *frame)
 	} else {
 		down_read(&call->pool->gate);
 		ret = op->exec(call);
+		kvp_pool_tell(call->pool, call->client);
 		up_read(&call->pool->gate);
 	}
 	return ret;
@@ -387,6 +388,7 @@ static void kvp_frame_undo(struct kvp_frame *frame)
 	}
 	down_read(&call->pool->gate);
 	call->op->undo(call);
+	kvp_pool_tell(call->pool, call->client);
 	up_read(&call->pool->gate);
 }
 

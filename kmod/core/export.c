@@ -24,6 +24,27 @@ void kvp_export_get(struct kvp_export *export)
 	spin_unlock(&pool->lock);
 }
 
+/* Whatever was made of it; nobody else has it. */
+static void kvp_export_free(struct kvp_export *export)
+{
+	struct kvp_pool *pool = export->client.pool;
+
+	if (pool) {
+		down_read(&pool->gate);
+		spin_lock(&pool->lock);
+		list_del_init(&export->open);
+		kvp_fenced_del_sliced(pool, &export->fenced);
+		spin_unlock(&pool->lock);
+		kvp_client_free(&export->client, export->fences,
+				export->max_fences * sizeof(*export->fences));
+		export->max_fences = 0;
+		up_read(&pool->gate);
+	}
+	kvp_client_end(&export->client);
+	mutex_destroy(&export->lock);
+	kfree(export);
+}
+
 /**
  * kvp_export_put - one reference less; the last one ends the export
  * @export: not to be touched afterwards
@@ -38,11 +59,8 @@ void kvp_export_put(struct kvp_export *export)
 	spin_lock(&pool->lock);
 	last = !--export->refs;
 	spin_unlock(&pool->lock);
-	if (!last)
-		return;
-	kvp_client_end(&export->client);
-	mutex_destroy(&export->lock);
-	kfree(export);
+	if (last)
+		kvp_export_free(export);
 }
 
 /**
@@ -118,7 +136,7 @@ static int kvp_export_attach(struct kvp_call *call, struct kvp_export *export)
 }
 
 /* A fork that needed copies would not be whole until somebody made them. */
-static int kvp_export_check(struct kvp_call *call, const struct kvp_seq *seq)
+static int kvp_export_check(struct kvp_call *call, const struct kvp_seq *seq, u64 tokens)
 {
 	struct kvp_pool *pool = call->pool;
 	u32 i;
@@ -126,8 +144,39 @@ static int kvp_export_check(struct kvp_call *call, const struct kvp_seq *seq)
 	for (i = 0; i < pool->nr_families; i++)
 		if (pool->family[i].desc.kind == KVP_FAMILY_STATE)
 			return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_STATE_FAMILY, i);
-	if (seq->computed % pool->index_tokens && seq->reserved > seq->computed)
+	if (tokens % pool->index_tokens && seq->reserved > tokens)
 		return kvp_fail(call, -EINVAL, KVP_REASON_LENGTH, 0);
+	return 0;
+}
+
+/* Its rows are there when the uses that write now have passed. */
+static int kvp_export_carry(struct kvp_call *call, struct kvp_export *export,
+			    const struct kvp_seq *seq, u64 tokens)
+{
+	u32 i;
+
+	export->of = seq->id;
+	export->tokens = tokens;
+	if (kvp_seq_open_from(seq) == KVP_POS_END)
+		return 0;
+	export->fences = kvp_client_alloc(&export->client,
+					  seq->nr_uses * sizeof(*export->fences));
+	if (IS_ERR(export->fences)) {
+		i = PTR_ERR(export->fences);
+		export->fences = NULL;
+		return kvp_fail_alloc(call, i);
+	}
+	export->max_fences = seq->nr_uses;
+	for (i = 0; i < seq->nr_uses; i++)
+		if (seq->uses[i].write_from != KVP_POS_END)
+			export->fences[export->nr_fences++] = (struct kvp_fence_at){
+				.timeline = seq->uses[i].timeline,
+				.value = seq->uses[i].value,
+			};
+	spin_lock(&call->pool->lock);
+	kvp_fenced_add_locked(call->pool, &export->fenced);
+	list_add_tail(&export->open, &call->pool->open_exports);
+	spin_unlock(&call->pool->lock);
 	return 0;
 }
 
@@ -135,15 +184,19 @@ static int kvp_export_fork(struct kvp_call *call, struct kvp_export *export)
 {
 	struct kvp_seq_export *arg = call->arg;
 	struct kvp_seq *seq;
+	u64 tokens;
 	int err;
 
 	down_read(&call->pool->gate);
 	seq = kvp_seq_begin_settled(call, arg->seq);
 	err = PTR_ERR_OR_ZERO(seq);
 	if (!err) {
-		err = kvp_export_check(call, seq);
+		tokens = min(kvp_seq_will_have(seq), seq->tokens);
+		err = kvp_export_check(call, seq, tokens);
 		if (!err)
-			err = kvp_fork_to(call, seq, &export->client, &export->seq);
+			err = kvp_export_carry(call, export, seq, tokens);
+		if (!err)
+			err = kvp_fork_to(call, seq, tokens, &export->client, &export->seq);
 		kvp_seq_end(seq);
 	}
 	up_read(&call->pool->gate);
@@ -175,11 +228,11 @@ int kvp_op_seq_export(struct kvp_call *call)
 	kvp_client_init(&export->client, call->client->host, door, &call->client->cred);
 	/* It may outlive its maker's file. */
 	export->client.cred.of = NULL;
+	kvp_fenced_init(&export->fenced, call->client, KVP_FENCED_EXPORT);
+	INIT_LIST_HEAD(&export->open);
 	err = kvp_export_attach(call, export);
 	if (err) {
-		kvp_client_end(&export->client);
-		mutex_destroy(&export->lock);
-		kfree(export);
+		kvp_export_free(export);
 		return err;
 	}
 	err = kvp_export_fork(call, export);
@@ -212,23 +265,38 @@ void kvp_undo_seq_export(struct kvp_call *call)
 
 /* ---- importing ---- */
 
+/* Whether the rows are there. */
+static int kvp_import_check(struct kvp_call *call, struct kvp_export *export)
+{
+	int err = 0;
+
+	if (export->revoked)
+		return kvp_fail(call, -ESTALE, KVP_REASON_REVOKED, 0);
+	spin_lock(&call->pool->lock);
+	if (!kvp_export_settled_sliced(call->pool, export))
+		err = kvp_fail(call, -EBUSY, KVP_REASON_FENCE_OPEN, 0);
+	else if (export->suspect)
+		err = kvp_fail(call, -EOWNERDEAD, KVP_REASON_MAKER_DEAD, 0);
+	spin_unlock(&call->pool->lock);
+	return err;
+}
+
 static int kvp_import(struct kvp_call *call, struct kvp_export *export)
 {
 	struct kvp_seq_import *arg = call->arg;
 	struct kvp_call sub = *call;
 	struct kvp_seq *seq;
-	int err = 0;
+	int err;
 
 	sub.client = &export->client;
 	mutex_lock(&export->lock);
-	if (export->revoked)
-		err = kvp_fail(call, -ESTALE, KVP_REASON_REVOKED, 0);
+	err = kvp_import_check(call, export);
 	if (!err) {
 		seq = kvp_seq_begin(&sub, export->seq);
 		err = PTR_ERR_OR_ZERO(seq);
 	}
 	if (!err) {
-		err = kvp_fork_to(call, seq, call->client, &arg->seq);
+		err = kvp_fork_to(call, seq, seq->computed, call->client, &arg->seq);
 		arg->tokens = err ? 0 : seq->tokens;
 		kvp_seq_end(seq);
 	}
@@ -293,7 +361,7 @@ void kvp_undo_seq_import(struct kvp_call *call)
 /* The export of an id, with a reference; or ERR_PTR of kvp_fail(). */
 static struct kvp_export *kvp_export_find_sliced(struct kvp_call *call, u64 id)
 {
-	struct kvp_account *account = kvp_account_find_sliced(call->pool, id);
+	struct kvp_account *account = kvp_account_find_sliced(call->pool, id, false);
 	struct kvp_export *export = account ? account->export : NULL;
 
 	/* One without references is on its way out. */
@@ -348,6 +416,7 @@ int kvp_op_export_revoke(struct kvp_call *call)
 		return PTR_ERR(export);
 	down_read(&pool->gate);
 	err = kvp_revoke(call, export);
+	kvp_pool_tell(pool, NULL);
 	up_read(&pool->gate);
 	kvp_export_put(export);
 	return err;

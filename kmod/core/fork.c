@@ -10,6 +10,7 @@
  * struct kvp_fork - one fork on its way
  * @parent: busy
  * @child: busy, without an id
+ * @limit: tokens of the parent that may be shared at most
  * @tokens: how many they will share
  * @nodes: nodes shared by reference
  * @copy_node: the node in which @tokens ends is copied
@@ -19,6 +20,7 @@
 struct kvp_fork {
 	struct kvp_seq *parent;
 	struct kvp_seq *child;
+	u64 limit;
 	u64 tokens;
 	u64 nodes;
 	bool copy_node;
@@ -34,8 +36,8 @@ static int kvp_fork_plan(struct kvp_call *call, struct kvp_fork *fork)
 	int err;
 	u32 i;
 
-	fork->tokens = arg->tokens == KVP_POS_END ? parent->computed : arg->tokens;
-	if (fork->tokens > parent->computed)
+	fork->tokens = arg->tokens == KVP_POS_END ? fork->limit : arg->tokens;
+	if (fork->tokens > fork->limit)
 		return kvp_fail(call, -EINVAL, KVP_REASON_LENGTH, 0);
 	err = kvp_seq_check_cut(call, parent, fork->tokens, false);
 	if (err)
@@ -145,6 +147,7 @@ static int kvp_fork_sliced(struct kvp_call *call, struct kvp_fork *fork)
 	child->nr_published = parent->nr_published;
 	child->tokens = fork->tokens;
 	child->computed = fork->tokens;
+	child->windowed = min(parent->windowed, fork->tokens);
 	child->reserved = fork->tokens;
 	arg->nr_copies = 0;
 	err = kvp_fork_tables_sliced(call, fork, &taken);
@@ -155,6 +158,9 @@ static int kvp_fork_sliced(struct kvp_call *call, struct kvp_fork *fork)
 	kvp_give_back_sliced(call->client, &taken);
 	kvp_seq_set_tail_sliced(pool, child, min(parent->nr_published,
 						 fork->tokens / pool->index_tokens));
+	/* The parent's windows may wait for work that does not concern the child. */
+	if (!err && child->windowed < child->computed)
+		kvp_seq_move_windows_sliced(pool, child);
 	return err;
 }
 
@@ -220,7 +226,12 @@ int kvp_op_seq_fork(struct kvp_call *call)
 	fork.parent = kvp_seq_begin_settled(call, arg->seq);
 	if (IS_ERR(fork.parent))
 		return PTR_ERR(fork.parent);
+	fork.limit = fork.parent->computed;
 	err = kvp_fork_plan(call, &fork);
+	/* A state is written in place, wherever its work writes. */
+	if (!err && (fork.tokens > kvp_seq_open_from(fork.parent) ||
+		     (call->pool->has_states && kvp_seq_open_from(fork.parent) != KVP_POS_END)))
+		err = kvp_fail(call, -EBUSY, KVP_REASON_FENCE_OPEN, 0);
 	if (!err)
 		err = kvp_fork_child(call, &fork);
 	kvp_seq_end(fork.parent);
@@ -228,19 +239,20 @@ int kvp_op_seq_fork(struct kvp_call *call)
 }
 
 /**
- * kvp_fork_to - all that is computed of a sequence, for another client
+ * kvp_fork_to - the beginning of a sequence, for another client
  * @call: the call, which may be that of neither client
  * @parent: busy; of any client of the pool, and such that no copies are needed
+ * @tokens: how many; they are computed, or will be before anybody looks
  * @client: who gets the child
  * @id: set to the child's id
  *
  * Return: 0 or kvp_fail(), as the fork of @client's own.
  */
-int kvp_fork_to(struct kvp_call *call, struct kvp_seq *parent, struct kvp_client *client,
-		u64 *id)
+int kvp_fork_to(struct kvp_call *call, struct kvp_seq *parent, u64 tokens,
+		struct kvp_client *client, u64 *id)
 {
 	struct kvp_seq_fork arg = { .tokens = KVP_POS_END };
-	struct kvp_fork fork = { .parent = parent };
+	struct kvp_fork fork = { .parent = parent, .limit = tokens };
 	struct kvp_call sub = {
 		.client = client,
 		.pool = call->pool,

@@ -17,6 +17,7 @@ static const enum kvp_reason kvp_thing_reason[KVP_NR_THINGS] = {
 	[KVP_METADATA] = KVP_REASON_LIMIT_METADATA,
 	[KVP_EXPORTS] = KVP_REASON_LIMIT_EXPORTS,
 	[KVP_BACKINGS] = KVP_REASON_LIMIT_BACKINGS,
+	[KVP_TICKETS] = KVP_REASON_LIMIT_TICKETS,
 };
 
 /* ---- users ---- */
@@ -199,6 +200,21 @@ int kvp_check_more_locked(struct kvp_call *call, enum kvp_thing thing, u64 nr)
 }
 
 /**
+ * kvp_take_more_sliced - kvp_take_more_locked() after a look at what waits for fences
+ * @call: of the client
+ * @thing: of which, that zombies have, too
+ * @nr: how many more
+ *
+ * Return: as there.
+ */
+int kvp_take_more_sliced(struct kvp_call *call, enum kvp_thing thing, u64 nr)
+{
+	if (call->pool->nr_fenced && kvp_over_locked(call->client, thing, nr))
+		kvp_settle_sliced(call->pool);
+	return kvp_take_more_locked(call, thing, nr);
+}
+
+/**
  * kvp_take_more_locked - kvp_check_more_locked(), and the client has them from now on
  * @call: of the client
  * @thing: of which
@@ -228,12 +244,13 @@ static void kvp_limits_set_locked(struct kvp_limits *limits, const struct kvp_li
 		[KVP_METADATA] = arg->metadata_bytes,
 		[KVP_EXPORTS] = arg->exports,
 		[KVP_BACKINGS] = arg->backings,
+		[KVP_TICKETS] = arg->tickets,
 	};
 	u32 i;
 
 	if (arg->mask & KVP_LIMIT_BLOCKS)
 		limits->blocks[arg->family] = arg->blocks;
-	for (i = 0; i < KVP_NR_THINGS; i++)
+	for (i = 0; i <= KVP_TICKETS; i++)
 		if (arg->mask & KVP_LIMIT_SLOTS << i)
 			limits->max[i] = max[i];
 }
@@ -248,7 +265,7 @@ static int kvp_limit_client_sliced(struct kvp_call *call)
 	u64 others = 0;
 
 	if (arg->client) {
-		account = kvp_account_find_sliced(pool, arg->client);
+		account = kvp_account_find_sliced(pool, arg->client, false);
 		if (!account || account->export)
 			return kvp_fail(call, -ENOENT, KVP_REASON_NO_CLIENT, 0);
 		limits = &account->limits;
@@ -316,6 +333,8 @@ int kvp_op_limit(struct kvp_call *call)
 		return err;
 	spin_lock(&call->pool->lock);
 	err = of_uid ? kvp_limit_uid_sliced(call) : kvp_limit_client_sliced(call);
+	/* Who waits may have what was beyond its limit, or guaranteed to others. */
+	call->pool->came_back++;
 	spin_unlock(&call->pool->lock);
 	return err;
 }

@@ -361,18 +361,33 @@ void kvp_node_undo_use_locked(struct kvp_pool *pool, u32 index)
 }
 
 /**
+ * kvp_node_unpin_locked - one reference on a node less, which only a reclaim had
+ * @pool: the pool
+ * @index: the node
+ *
+ * Nobody who waits need look again. Return: whether it was the last.
+ */
+bool kvp_node_unpin_locked(struct kvp_pool *pool, u32 index)
+{
+	struct kvp_node *node = &pool->nodes[index];
+
+	if (WARN_ON_ONCE(!node->refs))
+		return false;
+	if (--node->refs)
+		return false;
+	kvp_node_relist_locked(pool, index);
+	return true;
+}
+
+/**
  * kvp_node_put_locked - one reference on a node less; this is not a use
  * @pool: the pool
  * @index: the node
  */
 void kvp_node_put_locked(struct kvp_pool *pool, u32 index)
 {
-	struct kvp_node *node = &pool->nodes[index];
-
-	if (WARN_ON_ONCE(!node->refs))
-		return;
-	if (!--node->refs)
-		kvp_node_relist_locked(pool, index);
+	if (kvp_node_unpin_locked(pool, index))
+		pool->came_back++;
 }
 
 /**

@@ -10,6 +10,7 @@
 #define KVP_MANY_NODES		(1U << 20)	/* more only where blocks can use them */
 #define KVP_MAX_DIGESTS		(16U << 20)
 #define KVP_MIN_NODES_SPARSE	(64U << 10)	/* default without a DENSE family */
+#define KVP_SCAN_NS		NSEC_PER_MSEC	/* unless the host's owner says otherwise */
 #define KVP_MAX_POOL_METADATA	(64ULL << 30)	/* bytes; more is a mistake */
 
 /* ---- names and rights ---- */
@@ -239,6 +240,10 @@ static int kvp_pool_describe(struct kvp_call *call, struct kvp_pool *pool)
 	if (arg->policy != KVP_RECLAIM_LRU)
 		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
 				offsetof(struct kvp_pool_create, policy));
+	if (arg->grace_ms > KVP_MAX_GRACE_MS ||
+	    (arg->grace_ms && arg->head.flags & KVP_POOL_STRICT))
+		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
+				offsetof(struct kvp_pool_create, grace_ms));
 	if (arg->head.flags & KVP_POOL_PERSISTENT && !cred->persist)
 		return kvp_fail(call, -EPERM, KVP_REASON_PERSISTENT, 0);
 
@@ -249,6 +254,9 @@ static int kvp_pool_describe(struct kvp_call *call, struct kvp_pool *pool)
 	pool->flags = arg->head.flags & ~KVP_POOL_STAGED;
 	pool->staged = arg->head.flags & KVP_POOL_STAGED;
 	pool->policy = arg->policy;
+	pool->grace_ns = (arg->grace_ms ? arg->grace_ms : KVP_GRACE_MS) * (u64)NSEC_PER_MSEC;
+	if (pool->flags & KVP_POOL_STRICT)
+		pool->grace_ns = U64_MAX;
 	err = kvp_pool_set_families(call, pool);
 	if (!err)
 		err = kvp_pool_set_node_size(call, pool);
@@ -266,8 +274,14 @@ static void kvp_pool_init(struct kvp_pool *pool, struct kvp_client *client)
 	INIT_LIST_HEAD(&pool->list);
 	INIT_LIST_HEAD(&pool->clients);
 	init_rwsem(&pool->gate);
+	mutex_init(&pool->serve);
 	mutex_init(&pool->reclaim);
 	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->open_exports);
+	INIT_LIST_HEAD(&pool->fenced);
+	INIT_LIST_HEAD(&pool->watchers);
+	INIT_LIST_HEAD(&pool->quarantine);
+	INIT_LIST_HEAD(&pool->tickets);
 	init_waitqueue_head(&pool->wait);
 	get_random_bytes(pool->key, sizeof(pool->key));
 	pool->next_client = 1;
@@ -281,6 +295,7 @@ static void kvp_pool_free(struct kvp_pool *pool)
 {
 	u32 i;
 
+	kvp_quarantine_exit(pool);
 	for (i = 0; i < pool->nr_backings; i++)
 		pool->door->backing_drop(pool->backing[i].object);
 	for (i = 0; i < pool->nr_accounts; i++)
@@ -297,6 +312,7 @@ static void kvp_pool_free(struct kvp_pool *pool)
 	if (pool->pinned)
 		pool->door->pin(false);
 	mutex_destroy(&pool->reclaim);
+	mutex_destroy(&pool->serve);
 	kvfree(pool);
 }
 
@@ -441,23 +457,55 @@ static bool kvp_pool_ends(struct kvp_pool *pool)
 }
 
 /**
- * kvp_pool_leave - one client less; the last one ends a pool that does not persist
- * @client: without objects; its pool is not to be touched afterwards
+ * kvp_pool_end_later - take a pool that nobody needs any more off all lists
+ * @pool: the pool; kvp_host.lock is held
+ * @ended: gets it then, for kvp_pools_free()
  */
-void kvp_pool_leave(struct kvp_client *client)
+void kvp_pool_end_later(struct kvp_pool *pool, struct list_head *ended)
+{
+	if (kvp_pool_ends(pool))
+		list_add_tail(&pool->all, ended);
+}
+
+/**
+ * kvp_pools_free - end pools that kvp_pool_end_later() has taken off
+ * @ended: kvp_pool.all
+ */
+void kvp_pools_free(struct list_head *ended)
+{
+	struct kvp_pool *pool, *next;
+
+	list_for_each_entry_safe(pool, next, ended, all)
+		kvp_pool_free(pool);
+}
+
+/**
+ * kvp_pool_leave - one client less; the last one ends a pool that does not persist
+ * @client: without objects, but for what waits for fences; its pool is not to be touched afterwards
+ *
+ * Return: as kvp_client_detach().
+ */
+bool kvp_pool_leave(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
 	struct kvp_host *host = client->host;
-	bool ends;
+	bool ends, stays;
 
 	down_read(&pool->gate);
 	mutex_lock(&host->lock);
-	kvp_client_detach(client);
+	stays = kvp_client_detach(client);
+	/* It stays until who waits for what came back is told. */
+	pool->nr_attaching++;
+	mutex_unlock(&host->lock);
+	kvp_pool_tell(pool, NULL);
+	up_read(&pool->gate);
+	mutex_lock(&host->lock);
+	pool->nr_attaching--;
 	ends = kvp_pool_ends(pool);
 	mutex_unlock(&host->lock);
-	up_read(&pool->gate);
 	if (ends)
 		kvp_pool_free(pool);
+	return stays;
 }
 
 static int kvp_check_wanted(struct kvp_call *call, u32 wanted, u32 allowed)
@@ -489,8 +537,9 @@ static int kvp_pool_join(struct kvp_call *call, struct kvp_pool *pool, u32 right
 		err = kvp_client_attach(call, pool, rights, NULL, &arg->room);
 	pool->nr_attaching--;
 	ends = kvp_pool_ends(pool);
-	mutex_unlock(&host->lock);
+	/* Before others may find that nobody needs it. */
 	up_read(&pool->gate);
+	mutex_unlock(&host->lock);
 	if (ends)
 		kvp_pool_free(pool);
 	return err;
@@ -593,6 +642,7 @@ int kvp_op_pool_destroy(struct kvp_call *call)
 	} else {
 		list_del_init(&pool->list);
 		WRITE_ONCE(pool->destroyed, true);
+		kvp_watchers_end(pool);
 		wake_up_interruptible(&pool->wait);
 		ends = kvp_pool_ends(pool);
 	}
@@ -609,6 +659,7 @@ int kvp_op_pool_destroy(struct kvp_call *call)
 void kvp_host_init(struct kvp_host *host)
 {
 	mutex_init(&host->lock);
+	host->scan_ns = KVP_SCAN_NS;
 	INIT_LIST_HEAD(&host->pools);
 	INIT_LIST_HEAD(&host->all);
 	host->next_pool = 1;
@@ -680,6 +731,7 @@ int kvp_op_pool_info(struct kvp_call *call)
 	arg->pool_flags = pool->flags;
 	arg->rights = client->rights;
 	arg->nodes = pool->nr_nodes;
+	arg->grace_ms = pool->grace_ns == U64_MAX ? 0 : pool->grace_ns / NSEC_PER_MSEC;
 	arg->metadata_bytes = pool->metadata_bytes;
 	mutex_lock(&pool->host->lock);
 	arg->pool_flags |= pool->staged ? KVP_POOL_STAGED : 0;

@@ -331,7 +331,8 @@ static bool kvp_can_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32
 				continue;
 			if (family->blocks[*part].count == U32_MAX)
 				return false;
-			gain += !family->blocks[*part].count && family->blocks[own[j]].count > 1;
+			gain += !family->blocks[*part].count &&
+				(seq->nr_uses || family->blocks[own[j]].count > 1);
 		}
 		if (gain && kvp_may_hold_idle_locked(seq->client, family, gain))
 			return false;
@@ -365,7 +366,7 @@ static void kvp_adopt_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 ind
 				continue;
 			}
 			kvp_block_get_locked(pool, family, *part, seq->client->slot);
-			kvp_block_release_locked(pool, family, *at);
+			kvp_seq_let_go_locked(pool, seq, i, *at);
 			*at = *part;
 		}
 	}
@@ -436,6 +437,14 @@ static void kvp_publish_next_locked(struct kvp_call *call, struct kvp_seq *seq, 
 	seq->nr_published++;
 }
 
+/* Tokens from the start that may be published: computed, and not being written. */
+static u64 kvp_publish_limit(const struct kvp_prefix_publish *arg, const struct kvp_seq *seq)
+{
+	u64 tokens = min(seq->computed, kvp_seq_open_from(seq));
+
+	return arg->limit ? min(arg->limit, tokens) : tokens;
+}
+
 /**
  * kvp_op_prefix_publish - KVP_OP_PREFIX_PUBLISH
  * @call: struct kvp_prefix_publish
@@ -446,6 +455,7 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 {
 	struct kvp_prefix_publish *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
+	struct kvp_late_room late;
 	struct kvp_seq *seq;
 	u64 now = ktime_get_coarse_ns();
 	u32 touched = 0;
@@ -457,19 +467,28 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 	seq = kvp_seq_begin_settled(call, arg->seq);
 	if (IS_ERR(seq))
 		return PTR_ERR(seq);
-	nodes = (arg->limit ? min(arg->limit, seq->computed) : seq->computed) /
-		pool->index_tokens;
+	nodes = kvp_publish_limit(arg, seq) / pool->index_tokens;
+	late.max = 0;
+	if (nodes > seq->nr_published && !(arg->head.flags & KVP_PUBLISH_KEEP))
+		err = kvp_seq_late_room(call, seq,
+					(nodes - seq->nr_published) * pool->parts_per_node, &late);
 
 	spin_lock(&pool->lock);
 	/* What is invalidated while we publish is so with the rest. */
-	if (seq->nr_published < nodes && pool->nodes[seq->root].flags & KVP_NODE_CUT)
+	if (!err && seq->nr_published < nodes && pool->nodes[seq->root].flags & KVP_NODE_CUT)
 		err = kvp_fail(call, -ESTALE, KVP_REASON_INVALIDATED, 0);
+	if (!err && late.max) {
+		spin_unlock(&pool->lock);
+		kvp_seq_late_use(seq, &late);
+		spin_lock(&pool->lock);
+	}
 	while (!err && seq->nr_published < nodes) {
 		kvp_publish_prefetch_locked(pool, seq, nodes);
 		kvp_publish_next_locked(call, seq, now);
 		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
 	}
 	spin_unlock(&pool->lock);
+	kvp_late_drop(call->client, &late);
 	arg->published = seq->nr_published * pool->index_tokens;
 	kvp_seq_end(seq);
 	return err;

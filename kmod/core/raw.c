@@ -33,6 +33,21 @@ static struct kvp_raw_slot *kvp_raw_find(const struct kvp_raw *raw, u64 id)
 	return NULL;
 }
 
+/**
+ * kvp_raw_holds - whether a client has a raw reference on a block
+ * @client: the client; its raw_lock is held
+ * @id: the block
+ *
+ * Return: whether it has.
+ */
+bool kvp_raw_holds(const struct kvp_client *client, u64 id)
+{
+	const struct kvp_raw_slot *slot = kvp_raw_find(&client->raw, id);
+
+	lockdep_assert_held(&client->raw_lock);
+	return slot && slot->count;
+}
+
 /* The caller has made the room. */
 static void kvp_raw_add(struct kvp_raw *raw, u64 id, u32 count)
 {
@@ -340,7 +355,7 @@ void kvp_undo_block_alloc(struct kvp_call *call)
 /* ---- ref ------------------------------------------------------------------------ */
 
 /* Reference the block @id, which must be the one with this index in @table. */
-static int kvp_raw_get_locked(struct kvp_call *call, u64 id, u32 where, u32 expected)
+static int kvp_raw_get_sliced(struct kvp_call *call, u64 id, u32 where, u32 expected)
 {
 	struct kvp_family *family;
 	u32 index;
@@ -352,7 +367,7 @@ static int kvp_raw_get_locked(struct kvp_call *call, u64 id, u32 where, u32 expe
 	if (index != expected)
 		return kvp_fail(call, -EPERM, KVP_REASON_NOT_HELD, where);
 	if (!family->blocks[index].count) {
-		err = kvp_check_idle_locked(call, family);
+		err = kvp_check_idle_sliced(call, family);
 		if (err)
 			return err;
 	}
@@ -377,7 +392,7 @@ static int kvp_ref_own(struct kvp_call *call, const u64 *ids, u32 nr)
 	for (i = 0; i < nr; i++) {
 		if (ids[i] == KVP_BLOCK_NULL)
 			continue;
-		err = kvp_raw_get_locked(call, ids[i], i, KVP_BLOCK_INDEX(ids[i]));
+		err = kvp_raw_get_sliced(call, ids[i], i, KVP_BLOCK_INDEX(ids[i]));
 		if (err)
 			break;
 		kvp_slice_step(pool, &touched, 1);
@@ -411,7 +426,7 @@ static int kvp_ref_seq(struct kvp_call *call, const u64 *ids, u32 nr, u32 family
 	for (i = 0; i < nr; i++) {
 		if (ids[i] == KVP_BLOCK_NULL)
 			continue;
-		err = kvp_raw_get_locked(call, ids[i], i,
+		err = kvp_raw_get_sliced(call, ids[i], i,
 					 i < left ? table->at[array_index_nospec(arg->first + i,
 								table->nr)] : KVP_NIL);
 		if (err)
@@ -475,7 +490,7 @@ static int kvp_ref_match(struct kvp_call *call, const u64 *ids, u32 nr, u32 fami
 		if (family->parts && arg->first <= KVP_MAX_SEQ_TOKENS)
 			expected = kvp_path_part_sliced(pool, family, arg->first + i - 1, &at,
 							&touched);
-		err = kvp_raw_get_locked(call, ids[i - 1], i - 1, expected);
+		err = kvp_raw_get_sliced(call, ids[i - 1], i - 1, expected);
 		if (err)
 			break;
 		kvp_slice_step_pinned(pool, &touched, 1, at);
@@ -581,6 +596,8 @@ static bool kvp_raw_is_private(struct kvp_pool *pool, u64 id)
 
 	spin_lock(&pool->lock);
 	block = &pool->family[KVP_BLOCK_FAMILY(id)].blocks[KVP_BLOCK_INDEX(id)];
+	if (block->held_back)
+		kvp_settle_sliced(pool);
 	alone = block->count == 1 && block->node == KVP_NIL;
 	spin_unlock(&pool->lock);
 	return alone;

@@ -138,7 +138,7 @@ static void kvp_victim_unlink_locked(struct kvp_pool *pool, struct kvp_haul *hau
 	if (parent->state != KVP_NODE_ROOT) {
 		kvp_index_unlink_locked(pool, index);
 		if (cut)
-			kvp_node_put_locked(pool, node->parent);
+			kvp_node_unpin_locked(pool, node->parent);
 		return;
 	}
 	node->flags |= KVP_NODE_PINS;
@@ -157,7 +157,7 @@ static void kvp_victim_unpin_locked(struct kvp_pool *pool, u32 index)
 		return;
 	node->flags &= ~KVP_NODE_PINS;
 	pool->nodes[node->parent].nr_tokens--;
-	kvp_node_put_locked(pool, node->parent);
+	kvp_node_unpin_locked(pool, node->parent);
 }
 
 static void kvp_haul_add_locked(struct kvp_pool *pool, struct kvp_haul *haul, u32 index)
@@ -395,6 +395,7 @@ int kvp_op_prefix_reclaim(struct kvp_call *call)
 		return kvp_fail(call, -EINVAL, KVP_REASON_COUNT, 0);
 	spin_lock(&pool->lock);
 	kvp_reclaim_begin_sliced(pool);
+	kvp_settle_sliced(pool);
 	while (haul.nodes < arg->nodes) {
 		index = kvp_next_victim_sliced(pool, &haul);
 		if (index == KVP_NIL)

@@ -7,6 +7,7 @@
 #ifndef KVP_SEAM_H
 #define KVP_SEAM_H
 
+#include <linux/atomic.h>
 #include <linux/bug.h>
 #include <linux/compiler.h>
 #include <linux/err.h>

@@ -40,6 +40,9 @@ struct kvp_seq *kvp_seq_alloc(struct kvp_call *call)
 	seq->busy = 1;
 	seq->root = KVP_NIL;
 	seq->tail = KVP_NIL;
+	seq->uses = seq->first_use;
+	seq->max_uses = KVP_SEQ_USES;
+	kvp_fenced_init(&seq->fenced, call->client, KVP_FENCED_SEQ);
 	seq->pending = (struct kvp_pending *)&seq->table[pool->nr_families];
 	return seq;
 }
@@ -147,8 +150,8 @@ void kvp_seq_room_drop(struct kvp_client *client, struct kvp_room *room)
  * @call: the call
  * @id: its id
  *
- * Return: the sequence, to be ended with kvp_seq_end(); or ERR_PTR of kvp_fail()
- * with -ENOENT, -ESTALE or -EBUSY.
+ * What fences have brought to it by now is in it then. Return: the sequence, to be ended with
+ * kvp_seq_end(); or ERR_PTR of kvp_fail() with -ENOENT, -ESTALE or -EBUSY.
  */
 struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id)
 {
@@ -167,6 +170,8 @@ struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id)
 		seq = NULL;
 	} else {
 		WRITE_ONCE(seq->busy, 1);
+		if (kvp_seq_unsettled(seq))
+			kvp_seq_settle_sliced(pool, seq);
 	}
 	spin_unlock(&pool->lock);
 	return seq ? seq : ERR_PTR(kvp_fail(call, err, reason, 0));
@@ -210,7 +215,7 @@ void kvp_seq_end(struct kvp_seq *seq)
 int kvp_seq_take_sliced(struct kvp_call *call, const struct kvp_plan *plan,
 			struct kvp_taken *taken)
 {
-	int err = kvp_take_more_locked(call, KVP_SLOTS, plan->slots);
+	int err = kvp_take_more_sliced(call, KVP_SLOTS, plan->slots);
 
 	if (err)
 		return err;
@@ -233,19 +238,40 @@ void kvp_seq_push(struct kvp_seq *seq, u32 family, u32 index)
 	table->at[table->nr++] = index;
 }
 
+/* What it held before it ever had an id was not used. */
+static enum kvp_drop kvp_seq_drop(const struct kvp_seq *seq)
+{
+	if (seq->zombie)
+		return KVP_DROP_HELD_BACK;
+	return seq->id ? KVP_DROP_USED : KVP_DROP_UNDO;
+}
+
+/* The sequence names a block no longer. */
+static void kvp_seq_drop_block_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family,
+				      u32 index)
+{
+	switch (kvp_seq_drop(seq)) {
+	case KVP_DROP_UNDO:
+		kvp_block_undo_get_locked(pool, &pool->family[family], index);
+		break;
+	case KVP_DROP_USED:
+		kvp_seq_let_go_locked(pool, seq, family, index);
+		break;
+	case KVP_DROP_HELD_BACK:
+		kvp_block_come_back_locked(pool, &pool->family[family], index);
+		break;
+	}
+}
+
 static void kvp_seq_pop_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family)
 {
 	struct kvp_vec *table = &seq->table[family];
 	u32 index = table->at[--table->nr];
 
 	kvp_less_locked(seq->client->account, KVP_SLOTS, 1);
-	if (index == KVP_NIL)
-		return;
 	/* The block may be of another node than the run's: one that its twin did not get. */
-	if (seq->id)
-		kvp_block_release_locked(pool, &pool->family[family], index);
-	else
-		kvp_block_undo_get_locked(pool, &pool->family[family], index);
+	if (index != KVP_NIL)
+		kvp_seq_drop_block_locked(pool, seq, family, index);
 }
 
 /* What a sequence held that never came to be was not used. */
@@ -253,10 +279,10 @@ static void kvp_seq_drop_run_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	u32 index = seq->runs.at[--seq->runs.nr];
 
-	if (seq->id)
-		kvp_node_unuse_locked(pool, index);
-	else
+	if (kvp_seq_drop(seq) == KVP_DROP_UNDO)
 		kvp_node_undo_use_locked(pool, index);
+	else
+		kvp_node_unuse_locked(pool, index);
 }
 
 /* What giving back node @run, and its first block of each family, will touch is fetched. */
@@ -295,6 +321,9 @@ static u64 kvp_seq_drop_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u
 	u64 first = end;
 	u32 i;
 
+	/* Work may touch them: they go one by one. */
+	if (seq->nr_uses)
+		return end;
 	while (first > least) {
 		if (first > KVP_SHRINK_AHEAD)
 			kvp_seq_prefetch_locked(pool, seq, first - 1 - KVP_SHRINK_AHEAD);
@@ -312,7 +341,7 @@ static u64 kvp_seq_drop_own_locked(struct kvp_pool *pool, struct kvp_seq *seq, u
 		if (family->desc.kind == KVP_FAMILY_STATE)
 			continue;
 		kvp_blocks_drop_locked(seq->client, family, &table->at[keep], table->nr - keep,
-				       seq->id);
+				       kvp_seq_drop(seq));
 		kvp_less_locked(seq->client->account, KVP_SLOTS, table->nr - keep);
 		table->nr = keep;
 	}
@@ -412,14 +441,15 @@ static void kvp_seq_drop_pending_locked(struct kvp_pool *pool, struct kvp_seq *s
 	while (seq->nr_pending) {
 		const struct kvp_pending *pending = &seq->pending[--seq->nr_pending];
 
-		kvp_block_release_locked(pool, &pool->family[pending->family], pending->src);
+		kvp_seq_drop_block_locked(pool, seq, pending->family, pending->src);
 	}
 }
 
 /**
  * kvp_seq_free_sliced - end a sequence: give back what its tables name, and its memory
- * @seq: the sequence, busy, or of a client that makes no calls any more; without an id it is
- *       one whose creation failed, and what it held does not count as used
+ * @seq: the sequence, without open uses, busy, or of a client that makes no calls any more, or a
+ *       zombie; one without an id that is none is one whose creation failed, and what it
+ *       held does not count as used
  *
  * The lock is dropped and held again in the end. Allocates nothing.
  */
@@ -430,7 +460,9 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 	struct kvp_pool *pool = client->pool;
 	u32 i;
 
-	if (seq->id) {
+	if (seq->zombie) {
+		kvp_less_locked(client->account, KVP_ZOMBIES, 1);
+	} else if (seq->id) {
 		kvp_ids_del_locked(&client->seqs, seq->id);
 		kvp_less_locked(client->account, KVP_SEQS, 1);
 	}
@@ -443,8 +475,10 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 			kvp_seq_pop_locked(pool, seq, i);
 	if (seq->root != KVP_NIL)
 		kvp_node_unuse_locked(pool, seq->root);
+	kvp_seq_uses_exit_sliced(seq);
 	spin_unlock(&pool->lock);
 
+	kvp_client_free(client, seq->late, seq->max_late * sizeof(*seq->late));
 	kvp_vec_exit(client, &seq->runs);
 	for (i = 0; i < pool->nr_families; i++)
 		kvp_vec_exit(client, &seq->table[i]);
@@ -466,7 +500,7 @@ int kvp_op_seq_free(struct kvp_call *call)
 	if (IS_ERR(seq))
 		return PTR_ERR(seq);
 	spin_lock(&call->pool->lock);
-	kvp_seq_free_sliced(seq);
+	kvp_seq_end_life_sliced(seq);
 	spin_unlock(&call->pool->lock);
 	return 0;
 }
@@ -483,7 +517,7 @@ void kvp_seq_undo(struct kvp_call *call, u64 id)
 	if (IS_ERR(seq))
 		return;
 	spin_lock(&call->pool->lock);
-	kvp_seq_free_sliced(seq);
+	kvp_seq_end_life_sliced(seq);
 	spin_unlock(&call->pool->lock);
 }
 
@@ -497,39 +531,20 @@ int kvp_op_seq_copied(struct kvp_call *call)
 {
 	struct kvp_seq_id *arg = call->arg;
 	struct kvp_seq *seq = kvp_seq_begin(call, arg->seq);
+	struct kvp_late_room late;
+	int err;
 
 	if (IS_ERR(seq))
 		return PTR_ERR(seq);
-	if (seq->nr_pending) {
+	err = kvp_seq_late_room(call, seq, seq->nr_pending, &late);
+	if (!err && seq->nr_pending) {
+		kvp_seq_late_use(seq, &late);
 		spin_lock(&call->pool->lock);
 		kvp_seq_drop_pending_locked(call->pool, seq);
 		spin_unlock(&call->pool->lock);
 	}
 	kvp_seq_end(seq);
-	return 0;
-}
-
-/* Release what only held rows before the window at @computed. */
-static void kvp_release_windows_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 computed)
-{
-	u32 touched = 0;
-	u64 slot, end;
-	u32 i;
-
-	for (i = 0; i < pool->nr_families; i++) {
-		struct kvp_family *family = &pool->family[i];
-		struct kvp_vec *table = &seq->table[i];
-
-		if (family->desc.kind != KVP_FAMILY_WINDOW)
-			continue;
-		slot = kvp_window_start(family, seq->computed) / family->desc.block_tokens;
-		end = kvp_window_start(family, computed) / family->desc.block_tokens;
-		for (; slot < end; slot++) {
-			kvp_block_release_locked(pool, family, table->at[slot]);
-			table->at[slot] = KVP_NIL;
-			kvp_slice_step(pool, &touched, 1);
-		}
-	}
+	return err;
 }
 
 /**
@@ -550,13 +565,17 @@ int kvp_op_seq_advance(struct kvp_call *call)
 		return PTR_ERR(seq);
 	if (arg->computed < seq->computed || arg->computed > seq->tokens) {
 		err = kvp_fail(call, -EINVAL, KVP_REASON_LENGTH, 0);
+	} else if (arg->computed > kvp_seq_open_from(seq)) {
+		err = kvp_fail(call, -EBUSY, KVP_REASON_FENCE_OPEN, 0);
 	} else {
+		seq->computed = arg->computed;
 		if (pool->has_windows) {
 			spin_lock(&pool->lock);
-			kvp_release_windows_sliced(pool, seq, arg->computed);
+			kvp_seq_move_windows_sliced(pool, seq);
 			spin_unlock(&pool->lock);
+		} else {
+			seq->windowed = arg->computed;
 		}
-		seq->computed = arg->computed;
 	}
 	kvp_seq_end(seq);
 	return err;
@@ -566,7 +585,7 @@ int kvp_op_seq_advance(struct kvp_call *call)
  * kvp_seq_check_cut - whether a sequence could stand at an earlier length
  * @call: the call
  * @seq: the sequence
- * @tokens: the length, at most what is computed
+ * @tokens: the length
  * @empty: no tokens at all are allowed in any case
  *
  * Return: 0, or kvp_fail() with -EOPNOTSUPP: state that cannot lose tokens, or rows that
@@ -577,16 +596,17 @@ int kvp_seq_check_cut(struct kvp_call *call, const struct kvp_seq *seq, u64 toke
 	struct kvp_pool *pool = call->pool;
 	u32 i;
 
-	if (tokens >= seq->computed || (empty && !tokens))
+	if (empty && !tokens)
 		return 0;
 	for (i = 0; i < pool->nr_families; i++) {
 		const struct kvp_family *family = &pool->family[i];
 
-		if (family->desc.kind == KVP_FAMILY_STATE)
+		if (family->desc.kind == KVP_FAMILY_STATE &&
+		    tokens < max(seq->computed, seq->done_to))
 			return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_STATE_FAMILY, i);
 		if (family->desc.kind == KVP_FAMILY_WINDOW &&
 		    kvp_window_start(family, tokens) / family->desc.block_tokens <
-		    kvp_window_start(family, seq->computed) / family->desc.block_tokens)
+		    kvp_window_start(family, seq->windowed) / family->desc.block_tokens)
 			return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_WINDOW_RELEASED, i);
 	}
 	return 0;
@@ -605,6 +625,32 @@ static void kvp_forget_tokens_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 		node->nr_tokens = left;
 }
 
+/* Slots of a sequence that go when it keeps @tokens only. */
+static u64 kvp_slots_beyond(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 tokens)
+{
+	u64 nr = 0;
+	u32 i;
+
+	for (i = 0; i < pool->nr_families; i++)
+		nr += seq->table[i].nr - min(seq->table[i].nr,
+					     kvp_blocks_for(&pool->family[i], tokens));
+	return nr;
+}
+
+/* What its work was to compute beyond is of other tokens than those that may come there. */
+static void kvp_cut_lengths_locked(struct kvp_seq *seq, u64 tokens)
+{
+	u32 i;
+
+	seq->tokens = tokens;
+	seq->reserved = tokens;
+	seq->computed = min(seq->computed, tokens);
+	seq->windowed = min(seq->windowed, tokens);
+	seq->done_to = min(seq->done_to, tokens);
+	for (i = 0; i < seq->nr_uses; i++)
+		seq->uses[i].computed_to = min(seq->uses[i].computed_to, tokens);
+}
+
 /**
  * kvp_op_seq_truncate - KVP_OP_SEQ_TRUNCATE
  * @call: struct kvp_seq_truncate
@@ -615,6 +661,7 @@ int kvp_op_seq_truncate(struct kvp_call *call)
 {
 	struct kvp_seq_truncate *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
+	struct kvp_late_room late;
 	struct kvp_seq *seq;
 	int err;
 
@@ -625,15 +672,21 @@ int kvp_op_seq_truncate(struct kvp_call *call)
 		err = kvp_fail(call, -EINVAL, KVP_REASON_LENGTH, 0);
 	else
 		err = kvp_seq_check_cut(call, seq, arg->tokens, true);
+	/* Its state will have taken what is cut off. */
+	if (!err && pool->has_states && arg->tokens && arg->tokens < kvp_seq_will_have(seq))
+		err = kvp_fail(call, -EBUSY, KVP_REASON_FENCE_OPEN, 0);
+	if (!err)
+		err = kvp_seq_late_room(call, seq, kvp_slots_beyond(pool, seq, arg->tokens),
+					&late);
 	if (!err) {
+		kvp_seq_late_use(seq, &late);
 		spin_lock(&pool->lock);
+		kvp_exports_give_up_locked(pool, seq, arg->tokens);
 		kvp_seq_set_tail_sliced(pool, seq, min(seq->nr_published,
 						       arg->tokens / pool->index_tokens));
 		kvp_seq_shrink_sliced(pool, seq, arg->tokens);
-		seq->tokens = arg->tokens;
+		kvp_cut_lengths_locked(seq, arg->tokens);
 		seq->owns_end = false;
-		seq->reserved = arg->tokens;
-		seq->computed = min(seq->computed, arg->tokens);
 		kvp_forget_tokens_locked(pool, seq);
 		spin_unlock(&pool->lock);
 	}

@@ -37,6 +37,9 @@ static void kvp_stats_things(struct kvp_stats *stats, const u64 has[KVP_NR_THING
 	stats->metadata_bytes += has[KVP_METADATA];
 	stats->exports += has[KVP_EXPORTS];
 	stats->backings += has[KVP_BACKINGS];
+	stats->zombies += has[KVP_ZOMBIES];
+	stats->uses += has[KVP_USES];
+	stats->tickets += has[KVP_TICKETS];
 }
 
 /* Add what one user has. @families: of all families, or NULL. */
@@ -51,6 +54,18 @@ static void kvp_stats_add_user_locked(struct kvp_pool *pool, struct kvp_stats *s
 		families[i].charged += user->charged[i];
 }
 
+/* Add what only accounts say, of what is charged. */
+static void kvp_stats_add_account_locked(struct kvp_pool *pool, struct kvp_family_stats *families,
+					 const struct kvp_account *account)
+{
+	u32 i;
+
+	for (i = 0; families && i < pool->nr_families; i++) {
+		families[i].held_back += account->held_back[i];
+		families[i].reserve += account->reserve[i];
+	}
+}
+
 static void kvp_stats_user_sliced(struct kvp_pool *pool, struct kvp_stats *stats,
 				  struct kvp_family_stats *families, const struct kvp_user *user)
 {
@@ -61,7 +76,10 @@ static void kvp_stats_user_sliced(struct kvp_pool *pool, struct kvp_stats *stats
 	for (i = 0; families && i < pool->nr_families; i++)
 		families[i].limit = kvp_user_limits_locked(pool, user)->blocks[i];
 	for (i = 0; i < pool->nr_accounts; i++) {
-		stats->nr_clients += pool->account[i]->live && pool->account[i]->user == user;
+		if (pool->account[i]->user == user) {
+			stats->nr_clients += pool->account[i]->live;
+			kvp_stats_add_account_locked(pool, families, pool->account[i]);
+		}
 		kvp_slice_step(pool, &touched, 1);
 	}
 }
@@ -74,6 +92,9 @@ static void kvp_stats_client_locked(struct kvp_pool *pool, struct kvp_stats *sta
 
 	stats->nr_clients = 1;
 	kvp_stats_things(stats, account->has);
+	kvp_stats_add_account_locked(pool, families, account);
+	stats->backwards = account->backwards;
+	stats->jumps = account->jumps;
 	for (i = 0; families && i < pool->nr_families; i++) {
 		u64 guarantee = account->limits.guarantee[i];
 
@@ -109,6 +130,10 @@ static void kvp_stats_counters_locked(const struct kvp_counters *counters,
 	stats->collisions = counters->collisions;
 	stats->refused_room = counters->refused_room;
 	stats->refused_limit = counters->refused_limit;
+	stats->tickets_granted = counters->tickets_granted;
+	stats->backwards = counters->backwards;
+	stats->jumps = counters->jumps;
+	stats->scans = counters->scans;
 }
 
 static void kvp_stats_pool_sliced(struct kvp_pool *pool, struct kvp_stats *stats,
@@ -130,8 +155,11 @@ static void kvp_stats_pool_sliced(struct kvp_pool *pool, struct kvp_stats *stats
 	}
 	for (i = 0; i < pool->nr_accounts; i++) {
 		stats->nr_clients += pool->account[i]->live;
+		stats->quarantined += !!pool->account[i]->dead;
+		kvp_stats_add_account_locked(pool, families, pool->account[i]);
 		kvp_slice_step(pool, &touched, 1);
 	}
+	stats->tickets_waiting = pool->nr_queued;
 }
 
 /* The pool, oneself and one's own uid, and as ADMIN all. */
@@ -172,10 +200,11 @@ int kvp_op_stats(struct kvp_call *call)
 		return kvp_fail(call, -EACCES, KVP_REASON_RIGHT_ADMIN, 0);
 
 	spin_lock(&pool->lock);
+	kvp_settle_sliced(pool);
 	if (of_uid && arg->client <= U32_MAX)
 		user = kvp_user_find_sliced(pool, arg->client);
 	else if (arg->client && arg->client != KVP_STATS_SELF)
-		account = kvp_account_find_sliced(pool, arg->client);
+		account = kvp_account_find_sliced(pool, arg->client, true);
 	if (!account || (of_uid && !user)) {
 		spin_unlock(&pool->lock);
 		return kvp_fail(call, -ENOENT, KVP_REASON_NO_CLIENT, 0);
@@ -212,19 +241,24 @@ static enum kvp_why kvp_idle_why_locked(struct kvp_pool *pool, u32 index)
 	return node->child == KVP_NIL ? KVP_WHY_IDLE : KVP_WHY_COVERED;
 }
 
-static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp_block *block)
+static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp_family *family,
+					 const struct kvp_block *block)
 {
+	const struct kvp_account *account = block->owner == KVP_NIL ? NULL :
+					    pool->account[block->owner];
+
 	switch (kvp_block_state(block)) {
 	case KVP_BLOCK_FREE:
 		return KVP_WHY_FREE;
 	case KVP_BLOCK_RESERVED:
-		return KVP_WHY_RESERVED;
+		return account && account->reserve[family->index] ? KVP_WHY_ADMITTED :
+								    KVP_WHY_RESERVED;
 	case KVP_BLOCK_HELD:
 		return block->node == KVP_NIL ? KVP_WHY_SEQ : KVP_WHY_SHARED;
 	case KVP_BLOCK_IDLE:
 		return kvp_idle_why_locked(pool, block->node);
 	case KVP_BLOCK_HELD_BACK:
-		return KVP_WHY_HELD_BACK;
+		return account && account->dead ? KVP_WHY_QUARANTINE : KVP_WHY_HELD_BACK;
 	case KVP_BLOCK_RETIRED:
 		break;
 	}
@@ -314,7 +348,7 @@ static void kvp_dump_block_sliced(struct kvp_call *call, const struct kvp_family
 	memset(entry, 0, sizeof(*entry));
 	entry->block = kvp_block_id(family, index);
 	entry->state = kvp_block_state(block);
-	entry->why = kvp_block_why_locked(pool, block);
+	entry->why = kvp_block_why_locked(pool, family, block);
 	entry->node = KVP_NODE_NONE;
 	if (block->node == KVP_NIL && block->owner != KVP_NIL &&
 	    block->owner != call->client->slot && !kvp_is_admin(call))
@@ -324,6 +358,8 @@ static void kvp_dump_block_sliced(struct kvp_call *call, const struct kvp_family
 	if (block->stamp)
 		entry->age_ns = now - min(now, block->stamp);
 	entry->count = block->count;
+	if (block->count)
+		entry->held_back = block->held_back;
 	if (block->node != KVP_NIL)
 		kvp_dump_node_sliced(pool, family, block->node, entry, dump);
 }
@@ -354,6 +390,8 @@ int kvp_op_block_dump(struct kvp_call *call)
 	nr = min_t(u64, arg->nr_entries, family->nr_blocks - first);
 
 	spin_lock(&pool->lock);
+	if (!first)
+		kvp_settle_sliced(pool);
 	for (i = 0; i < nr && dump.steps < KVP_DUMP_STEPS; i++) {
 		kvp_dump_block_sliced(call, family, first + i, &entries[i], now, &dump);
 		/* Why it is idle depends on all blocks of its node. */
@@ -393,11 +431,24 @@ static void kvp_list_account_locked(struct kvp_pool *pool, const struct kvp_acco
 		entry->flags = KVP_CLIENT_EXPORT;
 		if (account->export->revoked)
 			entry->flags |= KVP_CLIENT_REVOKED;
+		if (!list_empty(&account->export->fenced.list))
+			entry->flags |= KVP_CLIENT_OPEN;
 	} else {
 		entry->exports = account->has[KVP_EXPORTS];
 	}
-	for (i = 0; i < pool->nr_families; i++)
+	for (i = 0; i < pool->nr_families; i++) {
 		entry->charged += account->charged[i];
+		entry->held_back += account->held_back[i];
+	}
+	entry->zombies = account->has[KVP_ZOMBIES];
+	entry->uses = account->has[KVP_USES];
+	entry->tickets = account->has[KVP_TICKETS];
+	if (account->dead) {
+		entry->flags = KVP_CLIENT_DEAD;
+		entry->grace_ns = account->dead->deadline;
+		if (entry->grace_ns != KVP_UNLIMITED)
+			entry->grace_ns -= min(now, account->dead->deadline);
+	}
 }
 
 /* Oneself, the exports one made, and as ADMIN all. */
@@ -405,7 +456,7 @@ static bool kvp_may_list_locked(const struct kvp_call *call, const struct kvp_ac
 {
 	u64 self = call->client->account->client;
 
-	if (!account->live)
+	if (!account->live && !account->dead)
 		return false;
 	return kvp_is_admin(call) || account->client == self ||
 	       (account->export && account->export->maker == self);
@@ -429,6 +480,7 @@ int kvp_op_client_list(struct kvp_call *call)
 	u32 i;
 
 	spin_lock(&pool->lock);
+	kvp_settle_sliced(pool);
 	for (i = 0; i < pool->nr_accounts; i++) {
 		const struct kvp_account *account = pool->account[i];
 

@@ -232,6 +232,8 @@ struct kvp_family_config {
  * @policy: KVP_RECLAIM_*
  * @nodes: index nodes, 0: as many as the blocks can need
  * @extras: extra and namespace digests that can be kept, 0: a default
+ * @grace_ms: how long what work of a dead client may touch is held back, up to KVP_MAX_GRACE_MS,
+ *            0: KVP_GRACE_MS; with KVP_POOL_STRICT, which means until kvp_reap(), 0
  */
 struct kvp_pool_config {
 	const struct kvp_family_config *families;
@@ -242,6 +244,7 @@ struct kvp_pool_config {
 	uint32_t policy;
 	uint64_t nodes;
 	uint64_t extras;
+	uint32_t grace_ms;
 };
 
 /*
@@ -256,7 +259,8 @@ struct kvp_pool_config {
  *                         family=NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES[,WINDOW][,DTYPE]
  *                         once for each (KIND dense, window, state; WINDOW with window
  *                         only; NAME may be empty; DTYPE as kvp_dtype_name()); of the pool:
- *                         index_tokens, mode=OCTAL, persistent=yes|no; of the client:
+ *                         index_tokens, mode=OCTAL, persistent=yes|no, strict=yes|no,
+ *                         grace=MILLISECONDS; of the client:
  *                         rights=use,publish,admin (to take fewer than allowed)
  *
  * Several threads and processes may open, and make, the same pool at once: it is made once, and
@@ -294,9 +298,14 @@ int kvp_pool_create(const char *name, const struct kvp_pool_config *config,
 int kvp_pool_ready(struct kvp_pool *pool);
 
 /*
- * Leave the pool: its sequences, matches and raw references end, and so do addresses of
- * kvp_block_data(). No other call on @pool may run or follow. NULL is allowed. Through the device
- * what it held may come back a moment after this returns.
+ * Leave the pool: its sequences, matches, raw references, tickets and reserve end, and so do
+ * addresses of kvp_block_data() and kvp_timeline_address(). No other call on @pool may run or
+ * follow. NULL is allowed. Through the device what it held may come back a moment after this
+ * returns.
+ *
+ * Close streams before, and let steps end: what open ones may touch stays held back, in
+ * quarantine, until the pool's grace time is over, in a strict pool until kvp_reap(), though their
+ * values are not looked at any more.
  */
 void kvp_pool_close(struct kvp_pool *pool);
 
@@ -357,7 +366,9 @@ enum kvp_door_kind kvp_pool_door(const struct kvp_pool *pool);
 
 /*
  * A descriptor to poll(2), for pools of the device: readable while events wait that this client
- * has not read, hung up when the pool was destroyed. It stays the pool's: not to be closed, read,
+ * has not read, while a watched fence has passed and kvp_query() has not said so, and while a
+ * ticket is granted that was not taken; hung up when the pool was destroyed. kvp_wait() is the
+ * same behind every door. It stays the pool's: not to be closed, read,
  * or used after kvp_pool_close(). Any thread may poll it. Returns the descriptor, or
  * -EOPNOTSUPP/DOOR (in process).
  */
@@ -554,7 +565,8 @@ int kvp_seq_set_tokens_at(struct kvp_pool *pool, kvp_seq_t seq, uint64_t positio
 
 /*
  * KV of the first @computed tokens is written; never goes back. Blocks that a window has left
- * behind are given back. Errors: as KVP_OP_SEQ_ADVANCE.
+ * behind are given back. Not for what steps write (kvpool_fence.h), which counts as computed when
+ * they have ended. Errors: as KVP_OP_SEQ_ADVANCE.
  */
 int kvp_seq_advance(struct kvp_pool *pool, kvp_seq_t seq, uint64_t computed);
 
@@ -566,12 +578,15 @@ int kvp_seq_advance(struct kvp_pool *pool, kvp_seq_t seq, uint64_t computed);
 int kvp_seq_fork(struct kvp_pool *pool, kvp_seq_t seq, uint64_t tokens, kvp_seq_t *child);
 
 /*
- * Drop all but the first @tokens tokens, and slots reserved beyond them. Errors: as
- * KVP_OP_SEQ_TRUNCATE.
+ * Drop all but the first @tokens tokens, and slots reserved beyond them; also what open steps were
+ * to compute there. Errors: as KVP_OP_SEQ_TRUNCATE.
  */
 int kvp_seq_truncate(struct kvp_pool *pool, kvp_seq_t seq, uint64_t tokens);
 
-/* End the sequence; its id is not used again. Errors: as KVP_OP_SEQ_FREE. */
+/*
+ * End the sequence; its id is not used again. What open steps may touch comes back when they have
+ * ended (kvpool_fence.h). Errors: as KVP_OP_SEQ_FREE.
+ */
 int kvp_seq_free(struct kvp_pool *pool, kvp_seq_t seq);
 
 /* How long the sequence is. Errors: as KVP_OP_SEQ_TABLE. */
@@ -682,7 +697,8 @@ int kvp_export_revoke(struct kvp_pool *pool, uint64_t id);
 /* ---- prefixes ----------------------------------------------------------------- */
 
 /*
- * Publish the full computed nodes (needs PUBLISH); *@published (may be NULL): tokens published now.
+ * Publish the full computed nodes that no open step writes (needs PUBLISH); *@published (may be
+ * NULL): tokens published now.
  * Errors: as KVP_OP_PREFIX_PUBLISH.
  */
 int kvp_publish(struct kvp_pool *pool, kvp_seq_t seq, uint64_t *published);
@@ -851,5 +867,6 @@ int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block);
 #endif
 
 #include "kvpool_batch.h"
+#include "kvpool_fence.h"
 
 #endif /* KVPOOL_H */

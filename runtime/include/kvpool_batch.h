@@ -10,12 +10,12 @@
  *
  * Entries are executed in the order in which they were added; together they are not atomic, and
  * other clients' calls may come between. An entry names the object that entry k of the same
- * batch makes (create, fork, match) as KVP_REF(k). Copies that an append or a fork asks
- * for are made, bytes included, before an entry that names the same sequence is executed, and
- * before run returns.
+ * batch makes (create, fork, match) as KVP_REF(k), but not in uses. Copies that an append or a
+ * fork asks for are made, bytes included, before an entry other than a use that names the same
+ * sequence is executed, and before run returns.
  *
- * What an entry points to (token ids, digests, room for results) must stay until run returns. One
- * thread at a time may use a buffer.
+ * What an entry points to (token ids, digests, uses, room for results) must stay until run
+ * returns. One thread at a time may use a buffer.
  */
 #ifndef KVPOOL_BATCH_H
 #define KVPOOL_BATCH_H
@@ -66,6 +66,7 @@ int kvp_batch_publish(struct kvp_batch_buf *batch, kvp_seq_t seq,
 int kvp_batch_match(struct kvp_batch_buf *batch, const struct kvp_prompt *prompt,
 		    uint32_t flags);
 int kvp_batch_match_release(struct kvp_batch_buf *batch, kvp_match_t match);
+int kvp_batch_use(struct kvp_batch_buf *batch, const struct kvp_use_entry *entries, uint32_t nr);
 
 /*
  * Any operation of the contract, as kvp_pool_call(): @arg must stay until run returns, and

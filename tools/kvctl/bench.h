@@ -82,6 +82,7 @@ struct bench_prefix {
  * @ids: buffer for the token ids of BENCH_WORK blocks
  * @blocks: buffer for BENCH_WORK block ids
  * @seq: sequences at work
+ * @fence: value of the first timeline that the next work writes; 0: no timelines were made
  * @random: state of the choices
  */
 struct bench_scene {
@@ -99,6 +100,7 @@ struct bench_scene {
 	uint32_t *ids;
 	uint64_t *blocks;
 	kvp_seq_t seq[BENCH_SEQS];
+	uint64_t fence;
 	uint64_t random;
 };
 
@@ -113,6 +115,9 @@ uint64_t bench_random(uint64_t *state);
 
 /* The first @nr token ids of prefix @id from token @first on. */
 void bench_tokens(uint64_t id, uint64_t first, uint64_t nr, uint32_t *ids);
+
+/* Begin all of @scene's sequences, without a token. */
+int bench_begin_all(struct bench_scene *scene);
 
 /* An id that no prefix of this process has. */
 uint64_t bench_new_prefix(void);
@@ -182,6 +187,7 @@ struct bench_run {
 extern const struct bench_op bench_floor_ops[];
 extern const struct bench_op bench_prefix_ops[];
 extern const struct bench_op bench_seq_ops[];
+extern const struct bench_op bench_fence_ops[];
 extern const struct bench_op bench_cost_ops[];
 
 /**

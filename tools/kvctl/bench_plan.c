@@ -37,7 +37,7 @@ static const struct {
 #define LARGEST		2
 
 static const struct bench_op *const tables[] = {
-	bench_floor_ops, bench_prefix_ops, bench_seq_ops, bench_cost_ops,
+	bench_floor_ops, bench_prefix_ops, bench_seq_ops, bench_fence_ops, bench_cost_ops,
 };
 
 #define NR_TABLES	(sizeof(tables) / sizeof(tables[0]))

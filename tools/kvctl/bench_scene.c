@@ -225,4 +225,5 @@ void bench_scene_close(struct bench_scene *scene)
 	scene->ids = NULL;
 	scene->blocks = NULL;
 	scene->nr_prefixes = 0;
+	scene->fence = 0;
 }

@@ -13,7 +13,7 @@
 #define STEPS		64	/* tokens decoded of each sequence */
 #define BATCH		64	/* calls in one */
 
-static int begin_all(struct bench_scene *scene)
+int bench_begin_all(struct bench_scene *scene)
 {
 	struct kvp_prompt prompt = { .space = scene->other };
 	uint32_t i;
@@ -49,7 +49,7 @@ static int run_append_free(struct bench_run *run, bool ids)
 	int repeat, err = 0;
 
 	for (repeat = 0; !err && repeat < REPEATS; repeat++) {
-		err = begin_all(scene);
+		err = bench_begin_all(scene);
 		if (err)
 			break;
 		if (ids)
@@ -196,7 +196,7 @@ enum decode {
 static int run_decode(struct bench_run *run, enum decode timed)
 {
 	struct bench_scene *scene = run->scene;
-	int err = begin_all(scene);
+	int err = bench_begin_all(scene);
 	uint32_t step, i;
 
 	for (step = 0; !err && step < STEPS; step++) {

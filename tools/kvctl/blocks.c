@@ -66,7 +66,7 @@ static const struct argp_option options[] = {
 	  "Those in one state: free, reserved, held, idle, held-back or retired", 0 },
 	{ "why", OPT_WHY, "WHY", 0,
 	  "Those that are not free for one reason: private, shared, idle, covered, matched, "
-	  "reserved, held-back or retired; or free", 0 },
+	  "reserved, admitted, held-back, quarantine or retired; or free", 0 },
 	{ "client", OPT_CLIENT, "ID", 0, "Those charged to one client", 0 },
 	{ "limit", OPT_LIMIT, "N", 0, "Show N blocks at most; all are counted", 0 },
 	{ NULL, 0, NULL, 0, "How:", 2 },
@@ -79,7 +79,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
 	"Shows the blocks of a pool: state, owner (the client it is charged to), references, age, "
 	"identity (namespace, depth and node of the index), the block before it in its prefix, "
-	"and why it is not free. Runs of free blocks share a line."
+	"and why it is not free: of references that wait for fences it is said how many there "
+	"are. Runs of free blocks share a line."
 	"\vPOOL is a URI or a name, see kvpool(7). AGE is the time since the block "
 	"was taken or published. SPACE is the beginning of the namespace digest, DEPTH the "
 	"place of its index node in the prefix (1: the first), PARENT the first block of the "
@@ -207,6 +208,16 @@ static void print_run(struct listing *listing)
 	listing->run = 0;
 }
 
+static void print_why(const struct kvp_block_entry *entry)
+{
+	printf("  %s", kvctl_why_words(entry->why));
+	if (entry->why == KVP_WHY_QUARANTINE && entry->client)
+		printf(": client %llu", (unsigned long long)entry->client);
+	if (entry->held_back && entry->state != KVP_BLOCK_HELD_BACK)
+		printf("; %u of %u held back", entry->held_back, entry->count);
+	printf("%s\n", entry->flags & KVP_ENTRY_INVALIDATED ? " (invalidated)" : "");
+}
+
 static bool print_block(void *arg, const struct kvp_block_entry *entry)
 {
 	struct listing *listing = arg;
@@ -242,8 +253,7 @@ static bool print_block(void *arg, const struct kvp_block_entry *entry)
 	else
 		print_column(command->full ? 16 : 8, entry->parent,
 			     KVP_BLOCK_INDEX(entry->parent), "-");
-	printf("  %s%s\n", kvctl_why_words(entry->why),
-	       entry->flags & KVP_ENTRY_INVALIDATED ? " (invalidated)" : "");
+	print_why(entry);
 	return true;
 }
 
@@ -302,7 +312,7 @@ static json_t *block_json(const struct listing *listing, const struct kvp_block_
 	bool named = entry->node != KVP_NODE_NONE;
 
 	return json_pack("{s:i, s:i, s:I, s:o, s:s, s:s, s:o, s:o,"
-			 " s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
+			 " s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o}",
 			 "family", listing->family,
 			 "index", KVP_BLOCK_INDEX(entry->block),
 			 "generation", (json_int_t)KVP_BLOCK_GEN(entry->block),
@@ -311,6 +321,7 @@ static json_t *block_json(const struct listing *listing, const struct kvp_block_
 			 "why", kvctl_why_name(entry->why),
 			 "client", id_json(entry->client, entry->client),
 			 "count", id_json(!hidden, entry->count),
+			 "held_back", id_json(!hidden, entry->held_back),
 			 "age_ns", id_json(entry->age_ns, entry->age_ns),
 			 "space", named ? kvctl_json_digest(entry->space) : json_null(),
 			 "depth", id_json(named, entry->depth),

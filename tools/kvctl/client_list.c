@@ -26,7 +26,10 @@ static int read_entries(struct kvctl_view *view, struct kvp_client_entry **entri
 	return err;
 }
 
-/* What it has beside the entry; 0, or a negative errno: -ENOENT where it has gone. */
+/*
+ * What it has beside the entry; 0, or a negative errno: -ENOENT where it has gone, also a dead one
+ * whose quarantine has ended.
+ */
 static int read_client(struct kvctl_view *view, const struct kvp_client_entry *entry,
 		       struct kvctl_client *client)
 {
@@ -102,6 +105,11 @@ int kvctl_clients_show(int argc, char **argv, const struct argp *argp,
 	return status;
 }
 
+json_t *kvctl_grace_json(const struct kvctl_client *client)
+{
+	return kvctl_is_dead(client) ? kvctl_json_limit(client->entry.grace_ns) : json_null();
+}
+
 int kvctl_user_read(struct kvctl_view *view, uint32_t uid, struct kvctl_user *user)
 {
 	uint32_t i;
@@ -140,6 +148,10 @@ void kvctl_charged_print(const struct kvctl_view *view, const struct kvp_family_
 			       (unsigned long long)family->unmet);
 		if (family->limit != KVP_UNLIMITED)
 			printf(", limit %llu", (unsigned long long)family->limit);
+		if (family->held_back)
+			printf(", held back %llu", (unsigned long long)family->held_back);
+		if (family->reserve)
+			printf(", in reserve %llu", (unsigned long long)family->reserve);
 		printf("\n");
 	}
 }
@@ -152,13 +164,15 @@ json_t *kvctl_charged_json(const struct kvctl_view *view, const struct kvp_famil
 
 	for (i = 0; i < view->info.nr_families; i++) {
 		family = &families[i];
-		object = json_pack("{s:i, s:s, s:I, s:I, s:I, s:o}",
+		object = json_pack("{s:i, s:s, s:I, s:I, s:I, s:o, s:I, s:I}",
 				   "family", i,
 				   "name", view->families[i]->name,
 				   "charged", (json_int_t)family->charged,
 				   "guaranteed", (json_int_t)family->guaranteed,
 				   "unmet", (json_int_t)family->unmet,
-				   "limit", kvctl_json_limit(family->limit));
+				   "limit", kvctl_json_limit(family->limit),
+				   "held_back", (json_int_t)family->held_back,
+				   "reserve", (json_int_t)family->reserve);
 		kvctl_json_append(&array, object);
 	}
 	return array;

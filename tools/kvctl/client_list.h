@@ -51,6 +51,15 @@ static inline bool kvctl_is_export(const struct kvctl_client *client)
 	return client->entry.flags & KVP_CLIENT_EXPORT;
 }
 
+/* It has ended, and what its work may touch is in quarantine. */
+static inline bool kvctl_is_dead(const struct kvctl_client *client)
+{
+	return client->entry.flags & KVP_CLIENT_DEAD;
+}
+
+/* How long the quarantine of a dead client goes on; else null. */
+json_t *kvctl_grace_json(const struct kvctl_client *client);
+
 /**
  * struct kvctl_user - all clients of a uid together
  * @uid: the uid
@@ -68,7 +77,10 @@ struct kvctl_user {
 /* 0 or a negative errno, see kvp_error(). */
 int kvctl_user_read(struct kvctl_view *view, uint32_t uid, struct kvctl_user *user);
 
-/* Of families of which there is something to say: blocks charged, guarantee, limit; a line each. */
+/*
+ * Of families of which there is something to say: blocks charged, guarantee, limit, and of those
+ * charged what is held back and what is in the reserve; a line each.
+ */
 void kvctl_charged_print(const struct kvctl_view *view, const struct kvp_family_stats *families,
 			 const char *indent);
 /* The same as an array, of all families; NULL: no memory. */

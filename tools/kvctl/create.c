@@ -25,6 +25,8 @@ enum {
 	OPT_DIGESTS,
 	OPT_MODE,
 	OPT_LIMIT,
+	OPT_STRICT,
+	OPT_GRACE,
 	OPT_HOLD,
 	OPT_JSON,
 };
@@ -77,13 +79,17 @@ static const struct argp_option options[] = {
 	  "Permission bits as of a file: r is the right use, w publish (0600)", 0 },
 	{ "limit", OPT_LIMIT, "[FAMILY.]WHAT=N", 0,
 	  "A limit of each client: slots, seqs, raw, matches, metadata (bytes), exports, "
-	  "backings; blocks and guarantee (blocks left to it) of one family, or without FAMILY "
-	  "of each", 0 },
-	{ NULL, 0, NULL, 0, "How long it lives:", 5 },
+	  "backings, tickets; blocks and guarantee (blocks left to it) of one family, or without "
+	  "FAMILY of each", 0 },
+	{ NULL, 0, NULL, 0, "What a dead client's work may touch:", 5 },
+	{ "grace", OPT_GRACE, "TIME", 0,
+	  "Is in quarantine so long, 1ms to 3600s, then free to use (2s)", 0 },
+	{ "strict", OPT_STRICT, NULL, 0, "Is in quarantine until `kvctl reap'", 0 },
+	{ NULL, 0, NULL, 0, "How long it lives:", 6 },
 	{ "hold", OPT_HOLD, NULL, 0,
 	  "Not until it is destroyed, but while it has clients; be one until a signal comes "
 	  "(^C), which needs no right to make persistent pools", 0 },
-	{ NULL, 0, NULL, 0, "Output:", 6 },
+	{ NULL, 0, NULL, 0, "Output:", 7 },
 	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
 	{ 0 },
 };
@@ -99,6 +105,7 @@ static const char doc[] =
 	"that follow can use it.\n\n"
 	"Examples:\n"
 	"  kvctl create x --blocks 100 --block-tokens 16\n"
+	"  kvctl create s --blocks 100 --strict\n"
 	"  kvctl create y --family kv,dense,1000,16,1024 --family swa,window,64,16,512,128";
 
 static error_t add_key(struct argp_state *state, const char *key, const char *value)
@@ -132,6 +139,27 @@ static error_t parse_mode(struct argp_state *state, const char *text, uint64_t *
 	return EINVAL;
 }
 
+/* A number with its unit, ms or s. */
+static error_t add_grace(struct argp_state *state, const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	bool seconds = !strcmp(text + digits, "s");
+	char number[24];
+	uint64_t ms = 0;
+
+	if ((seconds || !strcmp(text + digits, "ms")) && digits < sizeof(number)) {
+		snprintf(number, sizeof(number), "%.*s", (int)digits, text);
+		if (kvctl_parse_number(number, 1, KVP_MAX_GRACE_MS / (seconds ? 1000 : 1), &ms)) {
+			snprintf(number, sizeof(number), "%llu",
+				 (unsigned long long)ms * (seconds ? 1000 : 1));
+			return add_key(state, "grace", number);
+		}
+	}
+	argp_error(state, "--grace is '%s'; expected a time like 500ms or 2s, 1ms to %us", text,
+		   KVP_MAX_GRACE_MS / 1000);
+	return EINVAL;
+}
+
 static error_t add_limit(struct argp_state *state, const char *text)
 {
 	struct command *command = state->input;
@@ -143,7 +171,7 @@ static error_t add_limit(struct argp_state *state, const char *text)
 	if (!kvctl_new_limit_parse(text, &command->limits[command->nr_limits++])) {
 		argp_error(state, "--limit is '%s'; expected [FAMILY.]WHAT=N with WHAT one of "
 			   "blocks, guarantee (which may have a FAMILY), slots, seqs, raw, "
-			   "matches, metadata, exports, backings", text);
+			   "matches, metadata, exports, backings, tickets", text);
 		return EINVAL;
 	}
 	return 0;
@@ -205,6 +233,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_mode(state, arg, &command->mode);
 	case OPT_LIMIT:
 		return add_limit(state, arg);
+	case OPT_GRACE:
+		return add_grace(state, arg);
+	case OPT_STRICT:
+		return add_key(state, "strict", "yes");
 	case OPT_HOLD:
 		command->hold = true;
 		return 0;
@@ -262,7 +294,8 @@ static int describe_as(const struct kvctl_view *probe, struct command *command,
 		snprintf(what->names[i], sizeof(what->names[i]), "%s", what->families[i].name);
 		what->families[i].name = what->names[i];
 	}
-	config->flags = KVP_POOL_STAGED | (command->hold ? 0 : KVP_POOL_PERSISTENT);
+	config->flags &= KVP_POOL_STRICT;
+	config->flags |= KVP_POOL_STAGED | (command->hold ? 0 : KVP_POOL_PERSISTENT);
 	if (command->mode)
 		config->mode = (uint32_t)command->mode;
 	if (command->nodes)
@@ -340,12 +373,12 @@ static const char *life_words(const struct kvctl_view *view, enum kvp_door_kind 
 
 static void print(const struct kvctl_view *view, enum kvp_door_kind door)
 {
-	char label[KVCTL_LABEL_LEN];
+	char label[KVCTL_LABEL_LEN], grace[KVCTL_AGE_LEN];
 	uint32_t i;
 
-	printf("pool %s: mode %04o, index nodes of %u tokens, lives %s\n",
+	printf("pool %s: mode %04o, index nodes of %u tokens, lives %s, grace time %s\n",
 	       view->info.name, view->info.mode, view->info.index_tokens,
-	       life_words(view, door));
+	       life_words(view, door), kvctl_grace_words(kvctl_grace_ns(&view->info), grace));
 	for (i = 0; i < view->info.nr_families; i++) {
 		printf("  %s: ", kvctl_family_label(view->families[i], i, label));
 		kvctl_family_print(view->families[i], stdout);
@@ -360,12 +393,14 @@ static json_t *create_json(const struct kvctl_view *view)
 
 	for (i = 0; i < view->info.nr_families; i++)
 		kvctl_json_append(&families, kvctl_family_json(view->families[i], i));
-	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:i, s:I, s:I, s:o}",
+	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:i, s:I, s:I, s:o}",
 			 "pool", view->info.name,
 			 "pool_id", (json_int_t)view->info.pool,
 			 "uid", (json_int_t)view->info.uid,
 			 "mode", json_sprintf("%04o", view->info.mode),
 			 "persistent", !!(view->info.pool_flags & KVP_POOL_PERSISTENT),
+			 "strict", !!(view->info.pool_flags & KVP_POOL_STRICT),
+			 "grace_ns", kvctl_json_limit(kvctl_grace_ns(&view->info)),
 			 "index_tokens", view->info.index_tokens,
 			 "nodes", (json_int_t)view->info.nodes,
 			 "metadata_bytes", (json_int_t)view->info.metadata_bytes,

@@ -11,7 +11,7 @@
 static const char doc[] =
 	"Shows the exports of a pool: sequences that a client made a file of, for others to "
 	"import. Each has its maker, who may be gone, the slots in its tables, and how often it "
-	"was imported."
+	"was imported. While its rows are being written imports wait."
 	"\vPOOL is a URI or a name, see kvpool(7). An export lives until its last descriptor is "
 	"closed; `kvctl revoke' ends it before that, and then it is listed as revoked. "
 	"Its blocks stay charged to whom they were charged before. Without the right admin no "
@@ -24,6 +24,18 @@ static bool is_revoked(const struct kvctl_client *export)
 	return export->entry.flags & KVP_CLIENT_REVOKED;
 }
 
+static bool is_being_written(const struct kvctl_client *export)
+{
+	return export->entry.flags & KVP_CLIENT_OPEN;
+}
+
+static const char *state_words(const struct kvctl_client *export)
+{
+	if (is_revoked(export))
+		return "revoked";
+	return is_being_written(export) ? "open, being written" : "open";
+}
+
 static void print_export(const struct kvctl_client *export)
 {
 	const struct kvp_client_entry *entry = &export->entry;
@@ -33,7 +45,7 @@ static void print_export(const struct kvctl_client *export)
 	       (unsigned long long)entry->client, entry->uid, (unsigned long long)entry->maker,
 	       entry->pid, entry->command, kvctl_age_words(entry->age_ns, age),
 	       (unsigned long long)entry->slots, (unsigned long long)entry->imports,
-	       is_revoked(export) ? "revoked" : "open");
+	       state_words(export));
 }
 
 static void print(const struct kvctl_view *view, const struct kvctl_clients *clients)
@@ -58,7 +70,7 @@ static json_t *export_json(const struct kvctl_client *export)
 {
 	const struct kvp_client_entry *entry = &export->entry;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:b}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:b, s:b}",
 			 "export", (json_int_t)entry->client,
 			 "uid", (json_int_t)entry->uid,
 			 "maker", (json_int_t)entry->maker,
@@ -67,7 +79,8 @@ static json_t *export_json(const struct kvctl_client *export)
 			 "age_ns", (json_int_t)entry->age_ns,
 			 "slots", (json_int_t)entry->slots,
 			 "imports", (json_int_t)entry->imports,
-			 "revoked", is_revoked(export));
+			 "revoked", is_revoked(export),
+			 "being_written", is_being_written(export));
 }
 
 static json_t *exports_json(const struct kvctl_view *view, const struct kvctl_clients *clients)

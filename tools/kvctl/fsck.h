@@ -12,7 +12,7 @@
 #include <kvpool.h>
 
 #define KVCTL_FSCK_SHOWN	64	/* findings that are reported in full */
-#define KVCTL_FSCK_KINDS	(KVP_FINDING_USER + 1)
+#define KVCTL_FSCK_KINDS	(KVP_FINDING_FENCE + 1)
 
 /**
  * struct kvctl_fsck - what an audit found

@@ -86,8 +86,8 @@ static void print_rest(const struct kvctl_view *view, const struct look *look)
 	const struct kvp_stats *stats = &look->stats;
 
 	print_line(fsck, KVP_FINDING_COUNT,
-		   "%llu blocks: each count is what %llu slots in tables and %llu raw references "
-		   "add up to", (unsigned long long)fsck->blocks,
+		   "%llu blocks: each count is what %llu slots in tables, %llu raw references and "
+		   "what waits for fences add up to", (unsigned long long)fsck->blocks,
 		   (unsigned long long)stats->slots, (unsigned long long)stats->raw);
 	print_line(fsck, KVP_FINDING_LIST,
 		   "%llu blocks and %llu nodes: each is on the lists of its state, and on no other",
@@ -115,6 +115,11 @@ static void print_rest(const struct kvctl_view *view, const struct look *look)
 		   (unsigned long long)stats->extras);
 	print_line(fsck, KVP_FINDING_USER,
 		   "what the clients of each uid have together is its recount");
+	print_line(fsck, KVP_FINDING_FENCE,
+		   "%llu open uses, %llu zombies, %llu dead clients, %llu tickets: all that waits "
+		   "is listed, and what it holds back is the recount",
+		   (unsigned long long)stats->uses, (unsigned long long)stats->zombies,
+		   (unsigned long long)stats->quarantined, (unsigned long long)stats->tickets);
 }
 
 static void print(const struct kvctl_view *view, const struct look *look)
@@ -165,7 +170,7 @@ static json_t *look_json(const struct kvctl_view *view, const struct look *look)
 	json_t *object = json_pack("{s:s}", "pool", view->info.name);
 	json_t *rest;
 
-	rest = json_pack("{s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I}}",
+	rest = json_pack("{s:o, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
 			 "wrong", kinds_json(&look->fsck),
 			 "families", families_json(view, look),
 			 "recounted",
@@ -173,6 +178,9 @@ static json_t *look_json(const struct kvctl_view *view, const struct look *look)
 			 "slots", (json_int_t)stats->slots,
 			 "raw", (json_int_t)stats->raw,
 			 "matches", (json_int_t)stats->matches,
+			 "uses", (json_int_t)stats->uses,
+			 "zombies", (json_int_t)stats->zombies,
+			 "tickets", (json_int_t)stats->tickets,
 			 "nodes_published", (json_int_t)stats->nodes_published,
 			 "digests_used", (json_int_t)stats->extras_used);
 	if (json_object_update_new(object, kvctl_fsck_json(&look->fsck)) ||

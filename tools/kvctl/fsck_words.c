@@ -22,9 +22,24 @@ const char *kvctl_finding_name(uint32_t kind)
 		[KVP_FINDING_SEQ] = "seq",
 		[KVP_FINDING_EXTRA] = "extra",
 		[KVP_FINDING_USER] = "user",
+		[KVP_FINDING_FENCE] = "fence",
 	};
 
 	return kind < KVCTL_FSCK_KINDS && names[kind] ? names[kind] : "unknown";
+}
+
+/* A client, or all of them where @id is 0, and the family, in @buf. */
+static void client_subject(const struct kvp_finding *finding, char *buf, size_t len)
+{
+	unsigned long long id = finding->id;
+	char family[32] = "";
+
+	if (finding->family != NO_FAMILY)
+		snprintf(family, sizeof(family), ", family %u", finding->family);
+	if (id)
+		snprintf(buf, len, "client %llu%s", id, family);
+	else
+		snprintf(buf, len, "all clients%s", family);
 }
 
 /* What the finding is about, in @buf. */
@@ -59,13 +74,16 @@ static void subject(const struct kvp_finding *finding, char *buf, size_t len)
 		return;
 	case KVP_FINDING_CHARGE:
 		if (finding->family == NO_FAMILY)
-			snprintf(buf, len, id ? "client %llu" : "all clients", id);
+			client_subject(finding, buf, len);
 		else if (id)
 			snprintf(buf, len, "client or block %llu, family %u", id,
 				 finding->family);
 		else
 			snprintf(buf, len, "all clients or block 0, family %u",
 				 finding->family);
+		return;
+	case KVP_FINDING_FENCE:
+		client_subject(finding, buf, len);
 		return;
 	case KVP_FINDING_USER:
 		snprintf(buf, len, "uid %llu", id);
@@ -104,6 +122,7 @@ static const char *complaint(uint32_t kind)
 		[KVP_FINDING_SEQ] = "tables, lengths and nodes disagree",
 		[KVP_FINDING_EXTRA] = "the uses of digests are not the recount",
 		[KVP_FINDING_USER] = "what the clients of a uid have together is not the recount",
+		[KVP_FINDING_FENCE] = "what waits for fences or blocks is not the recount",
 	};
 
 	return words[kind < KVCTL_FSCK_KINDS ? kind : 0];

@@ -42,6 +42,7 @@ int kvctl_gen_trace(int argc, char **argv);
 int kvctl_limit(int argc, char **argv);
 int kvctl_list(int argc, char **argv);
 int kvctl_map(int argc, char **argv);
+int kvctl_reap(int argc, char **argv);
 int kvctl_replay(int argc, char **argv);
 int kvctl_revoke(int argc, char **argv);
 int kvctl_shell(int argc, char **argv);

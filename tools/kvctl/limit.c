@@ -58,6 +58,7 @@ static const struct argp_option options[] = {
 	{ "metadata", OPT_FIRST + 6, "N", 0, "Bytes of metadata", 0 },
 	{ "exports", OPT_FIRST + 7, "N", 0, "Open exports", 0 },
 	{ "backings", OPT_FIRST + 8, "N", 0, "Backing descriptors added", 0 },
+	{ "tickets", OPT_FIRST + 9, "N", 0, "Open tickets", 0 },
 	{ NULL, 0, NULL, 0, "Output:", 3 },
 	{ "json", OPT_JSON, NULL, 0, "Print a JSON object", 0 },
 	{ 0 },

@@ -11,7 +11,7 @@
 
 #include "view.h"
 
-#define KVCTL_LIMIT_WORDS	9
+#define KVCTL_LIMIT_WORDS	10
 
 /**
  * struct kvctl_limit_word - one limit

@@ -22,6 +22,7 @@ const struct kvctl_limit_word kvctl_limit_words[KVCTL_LIMIT_WORDS] = {
 	OF_ALL("metadata", "bytes of metadata", KVP_LIMIT_METADATA, metadata_bytes),
 	OF_ALL("exports", "open exports", KVP_LIMIT_EXPORTS, exports),
 	OF_ALL("backings", "backing descriptors", KVP_LIMIT_BACKINGS, backings),
+	OF_ALL("tickets", "open tickets", KVP_LIMIT_TICKETS, tickets),
 };
 
 const char *kvctl_limited_name(enum kvctl_limited_kind kind)

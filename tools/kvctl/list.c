@@ -102,12 +102,13 @@ static void print(const struct kvctl_pools *pools)
 
 static json_t *pool_json(const struct kvp_pool_entry *entry)
 {
-	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:i, s:i}",
+	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:b, s:i, s:i}",
 			 "pool", entry->name,
 			 "pool_id", (json_int_t)entry->pool,
 			 "uid", (json_int_t)entry->uid,
 			 "mode", json_sprintf("%04o", entry->mode),
 			 "persistent", !!(entry->pool_flags & KVP_POOL_PERSISTENT),
+			 "strict", !!(entry->pool_flags & KVP_POOL_STRICT),
 			 "families", entry->nr_families,
 			 "clients", entry->nr_clients);
 }

@@ -27,6 +27,8 @@ static const struct look {
 	[KVP_WHY_RESERVED] = { 'R', 'r', "\033[33m", "reserved: for a call on its way" },
 	[KVP_WHY_HELD_BACK] = { 'B', 'b', "\033[93m", "held-back: work may touch it" },
 	[KVP_WHY_RETIRED] = { 'X', 'x', "\033[31m", "retired: generations used up" },
+	[KVP_WHY_QUARANTINE] = { 'Q', 'q', "\033[91m", "quarantine: held-back, its client died" },
+	[KVP_WHY_ADMITTED] = { 'A', 'a', "\033[95m", "admitted: in a client's reserve" },
 };
 
 int kvctl_map_make(struct kvctl_map *map, uint64_t blocks, const struct kvctl_map_style *style)

@@ -138,6 +138,8 @@ extern const struct shell_command shell_rows_commands[];
 extern const struct shell_command shell_prefix_commands[];
 extern const struct shell_command shell_export_commands[];
 extern const struct shell_command shell_block_commands[];
+extern const struct shell_command shell_fence_commands[];
+extern const struct shell_command shell_admit_commands[];
 extern const struct shell_command shell_batch_commands[];
 extern const struct shell_command *const shell_tables[];
 extern const size_t shell_nr_tables;
@@ -194,13 +196,15 @@ enum shell_kind {
 	SHELL_EXTRA,
 	SHELL_VALUE,
 	SHELL_EXPORT,
+	SHELL_TIMELINE,
+	SHELL_TICKET,
 };
 
 /**
  * struct shell_name - what a name stands for
  * @kind: kind of thing; a name may stand for one of each
- * @client: whose it is (SEQ, MATCH), else NULL
- * @id: SEQ, MATCH, EXPORT: id, which may be old
+ * @client: whose it is (SEQ, MATCH, TIMELINE, TICKET), else NULL
+ * @id: SEQ, MATCH, EXPORT, TICKET: id, which may be old; TIMELINE: its index
  * @fd: EXPORT: its descriptor, the name's; -1: closed, or no export
  * @digest: IDENTITY, EXTRA
  * @values: VALUE: texts
@@ -224,7 +228,7 @@ struct shell_client *shell_add_client(struct shell *shell, const char *name,
 				      struct kvp_pool *pool);
 void shell_close_client(struct shell *shell, struct shell_client *client);
 
-/* What @name stands for; of SEQ and MATCH those of @client. NULL: nothing. */
+/* What @name stands for; of what is a client's own that of @client. NULL: nothing. */
 struct shell_name *shell_find_name(struct shell *shell, enum shell_kind kind,
 				   const struct shell_client *client, const char *name);
 /* The same; SHELL_MALFORMED is said if there is nothing. */
@@ -297,7 +301,7 @@ char *shell_render(const json_t *object);
  * @client: whose call it is
  * @name: name for what it makes
  * @seq: name of the sequence that it speaks of, for people
- * @tokens, @extras, @blocks, @copies: what @arg points to
+ * @tokens, @extras, @blocks, @copies, @uses, @fences, @needs: what @arg points to
  */
 struct shell_call {
 	enum kvp_op op;
@@ -321,6 +325,11 @@ struct shell_call {
 		struct kvp_block_refs refs;
 		struct kvp_block_make_private make_private;
 		struct kvp_limit limit;
+		struct kvp_timeline_create timeline_create;
+		struct kvp_use use;
+		struct kvp_signal signal;
+		struct kvp_query query;
+		struct kvp_admit admit;
 	} arg;
 	const struct shell_command *command;
 	struct shell_client *client;
@@ -330,6 +339,9 @@ struct shell_call {
 	struct kvp_extra *extras;
 	uint64_t *blocks;
 	struct kvp_copy *copies;
+	struct kvp_use_entry *uses;
+	struct kvp_fence *fences;
+	struct kvp_admit_need *needs;
 };
 
 #define SHELL_OP(call, op_, member) \

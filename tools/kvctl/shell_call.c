@@ -18,6 +18,9 @@ static void call_free(struct shell_call *call)
 	free(call->extras);
 	free(call->blocks);
 	free(call->copies);
+	free(call->uses);
+	free(call->fences);
+	free(call->needs);
 	free(call);
 }
 
@@ -44,7 +47,8 @@ static int call_build(struct shell *shell, const struct shell_args *args,
 static int call_failed(struct shell *shell, const struct shell_call *call)
 {
 	uint64_t right = call->op == KVP_OP_SEQ_APPEND ? call->arg.append.position :
-							 call->arg.set_tokens.position;
+			 call->op == KVP_OP_USE ? call->arg.use.position :
+						  call->arg.set_tokens.position;
 	size_t len;
 
 	shell_call_failed(shell);
@@ -73,6 +77,14 @@ int shell_run_op(struct shell *shell, const struct shell_args *args)
 
 /* ---- what lines name ---- */
 
+/* Whether the operation makes something that a later entry of its batch can name. */
+static bool makes(enum kvp_op op, enum shell_kind kind)
+{
+	if (kind == SHELL_MATCH)
+		return op == KVP_OP_PREFIX_MATCH;
+	return op == KVP_OP_SEQ_CREATE || op == KVP_OP_SEQ_FORK;
+}
+
 /* The entry of the open batch that makes @name, or -1. */
 static int batch_maker(const struct shell *shell, enum shell_kind kind, const char *name)
 {
@@ -81,8 +93,7 @@ static int batch_maker(const struct shell *shell, enum shell_kind kind, const ch
 
 	for (i = (int)shell->batch.nr - 1; i >= 0; i--) {
 		call = shell->batch.call[i];
-		if ((call->op == KVP_OP_PREFIX_MATCH) == (kind == SHELL_MATCH) &&
-		    !strcmp(call->name, name))
+		if (makes(call->op, kind) && !strcmp(call->name, name))
 			return i;
 	}
 	return -1;

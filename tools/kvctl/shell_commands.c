@@ -17,6 +17,8 @@ const struct shell_command *const shell_tables[] = {
 	shell_prefix_commands,
 	shell_export_commands,
 	shell_block_commands,
+	shell_fence_commands,
+	shell_admit_commands,
 	shell_batch_commands,
 	shell_expect_commands,
 	shell_talk_commands,

@@ -18,7 +18,16 @@ static const char *const kind_names[] = {
 	[SHELL_EXTRA] = "extra digest",
 	[SHELL_VALUE] = "value",
 	[SHELL_EXPORT] = "export",
+	[SHELL_TIMELINE] = "timeline",
+	[SHELL_TICKET] = "ticket",
 };
+
+/* Whether such a thing is a client's own. */
+static bool is_owned(enum shell_kind kind)
+{
+	return kind == SHELL_SEQ || kind == SHELL_MATCH || kind == SHELL_TIMELINE ||
+	       kind == SHELL_TICKET;
+}
 
 int shell_check_name(struct shell *shell, const char *name)
 {
@@ -165,13 +174,12 @@ static const char *other_owner(struct shell *shell, enum shell_kind kind, const 
 int shell_need_name(struct shell *shell, enum shell_kind kind, const char *name,
 		    struct shell_name **found)
 {
-	bool owned = kind == SHELL_SEQ || kind == SHELL_MATCH;
 	const char *other;
 
-	*found = shell_find_name(shell, kind, owned ? shell->client : NULL, name);
+	*found = shell_find_name(shell, kind, is_owned(kind) ? shell->client : NULL, name);
 	if (*found)
 		return SHELL_OK;
-	other = owned ? other_owner(shell, kind, name) : NULL;
+	other = is_owned(kind) ? other_owner(shell, kind, name) : NULL;
 	if (other)
 		return shell_malformed(shell, "%s '%s' is client %s's; expected one of client "
 					      "%s, or `as %s ...'",

@@ -288,6 +288,7 @@ static const struct {
 	{ "metadata_bytes", KVP_LIMIT_METADATA, offsetof(struct kvp_limit, metadata_bytes) },
 	{ "exports", KVP_LIMIT_EXPORTS, offsetof(struct kvp_limit, exports) },
 	{ "backings", KVP_LIMIT_BACKINGS, offsetof(struct kvp_limit, backings) },
+	{ "tickets", KVP_LIMIT_TICKETS, offsetof(struct kvp_limit, tickets) },
 };
 
 #define NR_LIMITS	(sizeof(limit_keys) / sizeof(limit_keys[0]))
@@ -378,9 +379,11 @@ const struct shell_command shell_pool_commands[] = {
 		.group = "pool", .name = "create",
 		.usage = "POOL blocks=N [block_tokens=N] [row_bytes=N] [dtype=TYPE] | "
 			 "family=NAME,KIND,BLOCKS,BLOCK_TOKENS,ROW_BYTES[,WINDOW][,DTYPE]... "
-			 "[index_tokens=N] [rights=...] [client=NAME]",
+			 "[index_tokens=N] [strict=yes] [grace=MILLISECONDS] [rights=...] "
+			 "[client=NAME]",
 		.summary = "make a pool that ends with its last client, and become its first",
-		.options = "blocks block_tokens row_bytes dtype family* index_tokens rights client",
+		.options = "blocks block_tokens row_bytes dtype family* index_tokens strict grace "
+			   "rights client",
 		.min = 1, .max = 1, .alone = true, .run = pool_create,
 	},
 	{
@@ -426,11 +429,12 @@ const struct shell_command shell_pool_commands[] = {
 	{
 		.group = "limit",
 		.usage = "CLIENT|new|uid=N|uid=any [family=N] [blocks=N] [guarantee=N] [slots=N] "
-			 "[seqs=N] [raw=N] [matches=N] [metadata_bytes=N] [exports=N] [backings=N]",
+			 "[seqs=N] [raw=N] [matches=N] [metadata_bytes=N] [exports=N] [backings=N] "
+			 "[tickets=N]",
 		.summary = "set limits (none: unlimited) and the guarantee of a client, of "
 			   "new ones, or the limits of a user; needs admin",
 		.options = "uid family blocks guarantee slots seqs raw matches metadata_bytes "
-			   "exports backings",
+			   "exports backings tickets",
 		.min = 0, .max = 1, .build = limit_build, .done = limit_done,
 	},
 	{ 0 },

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Commands about the shell itself: as, echo, help, names, set, quit.
+ * Commands about the shell itself: as, echo, sleep, help, names, set, quit.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kvctl.h"
 #include "shell.h"
@@ -41,6 +43,22 @@ static int echo_run(struct shell *shell, const struct shell_args *args)
 		printf("%s%s", i ? " " : "", args->word[i].text);
 	putchar('\n');
 	fflush(stdout);
+	return SHELL_OK;
+}
+
+static int sleep_run(struct shell *shell, const struct shell_args *args)
+{
+	struct timespec left;
+	uint64_t ms;
+	int status;
+
+	status = shell_word_number(shell, "milliseconds", args->word[0].text, 0, 3600000, &ms);
+	if (status != SHELL_OK)
+		return status;
+	left.tv_sec = (time_t)(ms / 1000);
+	left.tv_nsec = (long)(ms % 1000 * 1000000);
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
 	return SHELL_OK;
 }
 
@@ -119,6 +137,8 @@ static json_t *name_json(const struct shell_name *name)
 		[SHELL_EXTRA] = "extra",
 		[SHELL_VALUE] = "value",
 		[SHELL_EXPORT] = "export",
+		[SHELL_TIMELINE] = "timeline",
+		[SHELL_TICKET] = "ticket",
 	};
 	json_t *object = json_pack("{s:s, s:s}", "kind", kinds[name->kind], "name", name->name);
 	json_t *values;
@@ -187,6 +207,10 @@ const struct shell_command shell_talk_commands[] = {
 	{
 		.group = "echo", .usage = "[WORD...]", .summary = "print words",
 		.max = SHELL_ANY, .raw = true, .keeps = true, .alone = true, .run = echo_run,
+	},
+	{
+		.group = "sleep", .usage = "MILLISECONDS", .summary = "do nothing for a while",
+		.min = 1, .max = 1, .keeps = true, .alone = true, .run = sleep_run,
 	},
 	{
 		.group = "names", .usage = "", .summary = "what has a name here",

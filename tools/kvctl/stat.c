@@ -50,13 +50,14 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
 	"Shows what a pool is, what is in it and what it has counted: its families, their "
-	"blocks by state, hits, reclaims, refusals, bytes of metadata a block, clients."
+	"blocks by state, what waits for fences and for blocks, hits, reclaims, refusals, bytes "
+	"of metadata a block, clients."
 	"\vPOOL is a URI or a name, see kvpool(7). A pool inside a process lives "
 	"only as long as the process: on the command line a URI that describes a pool makes "
 	"one, shows it, and it ends; in `kvctl shell' the pools of the lines before are shown. "
-	"The client that looks is not counted. Blocks that are idle but covered or "
-	"matched are counted by looking at each block, and may be of a later moment "
-	"than the other numbers.\n\n"
+	"The client that looks is not counted. Blocks that are idle but covered or matched, or "
+	"held back in quarantine, are counted by looking at each block, and may be of a later "
+	"moment than the other numbers.\n\n"
 	"Example:\n"
 	"  kvctl stat 'inproc:x?blocks=100&block_tokens=16'";
 
@@ -67,6 +68,17 @@ static const struct kvctl_field object_fields[] = {
 	{ "matches", "open matches", offsetof(struct kvp_stats, matches) },
 	{ "exports", "open exports", offsetof(struct kvp_stats, exports) },
 	{ "backings", "backing descriptors", offsetof(struct kvp_stats, backings) },
+	{ "zombies", "zombies: freed, a fence is open", offsetof(struct kvp_stats, zombies) },
+	{ "uses", "open uses", offsetof(struct kvp_stats, uses) },
+	{ "tickets", "open tickets", offsetof(struct kvp_stats, tickets) },
+};
+
+/* Of the pool only. */
+static const struct kvctl_field waiting_fields[] = {
+	{ "tickets_waiting", "of the tickets: waiting",
+	  offsetof(struct kvp_stats, tickets_waiting) },
+	{ "quarantined", "dead clients in quarantine",
+	  offsetof(struct kvp_stats, quarantined) },
 };
 
 static const struct kvctl_field index_fields[] = {
@@ -93,6 +105,11 @@ static const struct kvctl_field counter_fields[] = {
 	  offsetof(struct kvp_stats, refused_room) },
 	{ "refused_limit", "calls refused by a limit",
 	  offsetof(struct kvp_stats, refused_limit) },
+	{ "tickets_granted", "tickets granted", offsetof(struct kvp_stats, tickets_granted) },
+	{ "scans", "timelines read for who waited", offsetof(struct kvp_stats, scans) },
+	{ "backwards", "timeline values ignored: backwards",
+	  offsetof(struct kvp_stats, backwards) },
+	{ "jumps", "timeline values ignored: jumps", offsetof(struct kvp_stats, jumps) },
 	{ "underflow_rejected", "drops of references not held",
 	  offsetof(struct kvp_stats, underflow_rejected) },
 	{ "collisions", "hash collisions refused", offsetof(struct kvp_stats, collisions) },
@@ -103,6 +120,7 @@ static const struct kvctl_field family_fields[] = {
 	{ "charged", "charged", offsetof(struct kvp_family_stats, charged) },
 	{ "guaranteed", "guaranteed", offsetof(struct kvp_family_stats, guaranteed) },
 	{ "unmet", "unmet", offsetof(struct kvp_family_stats, unmet) },
+	{ "reserve", "reserve of admissions", offsetof(struct kvp_family_stats, reserve) },
 };
 
 #define NR(fields)	(sizeof(fields) / sizeof((fields)[0]))
@@ -188,6 +206,8 @@ static void print_family(const struct kvctl_view *view, const struct look *look,
 	       kvctl_grouped(look->why[family][KVP_WHY_COVERED], number));
 	printf("  %-36s %14s\n", "of the idle: matched",
 	       kvctl_grouped(look->why[family][KVP_WHY_MATCHED], number));
+	printf("  %-36s %14s\n", "of the held-back: in quarantine",
+	       kvctl_grouped(look->why[family][KVP_WHY_QUARANTINE], number));
 	print_fields(family_fields, NR(family_fields), stats);
 }
 
@@ -203,14 +223,18 @@ static void print_hit_rate(const struct kvp_stats *stats)
 static void print(const struct kvctl_view *view, const struct look *look)
 {
 	const struct kvp_pool_info *info = &view->info;
-	char number[KVCTL_GROUPED_LEN];
+	char number[KVCTL_GROUPED_LEN], grace[KVCTL_AGE_LEN];
 	uint32_t i;
 
-	printf("pool %s: of uid %u, mode %04o, %s\n", info->name, info->uid, info->mode,
+	printf("pool %s: of uid %u, mode %04o, %s%s\n", info->name, info->uid, info->mode,
 	       info->pool_flags & KVP_POOL_PERSISTENT ? "lives until it is destroyed"
-						      : "lives while it has clients");
+						      : "lives while it has clients",
+	       info->pool_flags & KVP_POOL_STRICT ? ", strict" : "");
+	printf("  %-36s %14s\n", "grace time",
+	       kvctl_grace_words(kvctl_grace_ns(info), grace));
 	printf("  %-36s %14u\n", "clients", info->nr_clients);
 	print_fields(object_fields, NR(object_fields), &look->stats);
+	print_fields(waiting_fields, NR(waiting_fields), &look->stats);
 	printf("  %-36s %14s\n", "bytes of metadata",
 	       kvctl_grouped(look->stats.metadata_bytes, number));
 	printf("  %-36s %14.1f\n", "bytes of metadata a block",
@@ -235,7 +259,7 @@ static json_t *family_json(const struct kvctl_view *view, const struct look *loo
 	const __u64 *state = stats->state;
 	json_t *counts;
 
-	counts = json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:I, s:I}",
+	counts = json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:I, s:I, s:I}",
 			   "states",
 			   "free", (json_int_t)state[KVP_BLOCK_FREE],
 			   "reserved", (json_int_t)state[KVP_BLOCK_RESERVED],
@@ -244,7 +268,8 @@ static json_t *family_json(const struct kvctl_view *view, const struct look *loo
 			   "held-back", (json_int_t)state[KVP_BLOCK_HELD_BACK],
 			   "retired", (json_int_t)state[KVP_BLOCK_RETIRED],
 			   "covered", (json_int_t)look->why[family][KVP_WHY_COVERED],
-			   "matched", (json_int_t)look->why[family][KVP_WHY_MATCHED]);
+			   "matched", (json_int_t)look->why[family][KVP_WHY_MATCHED],
+			   "quarantine", (json_int_t)look->why[family][KVP_WHY_QUARANTINE]);
 	if (json_object_update_new(object, counts) ||
 	    json_object_update_new(object, kvctl_json_fields(family_fields, NR(family_fields),
 							     stats))) {
@@ -264,21 +289,35 @@ static json_t *families_json(const struct kvctl_view *view, const struct look *l
 	return array;
 }
 
+static json_t *objects_json(const struct kvp_stats *stats)
+{
+	json_t *objects = kvctl_json_fields(object_fields, NR(object_fields), stats);
+
+	if (json_object_update_new(objects, kvctl_json_fields(waiting_fields,
+							      NR(waiting_fields), stats))) {
+		json_decref(objects);
+		return NULL;
+	}
+	return objects;
+}
+
 static json_t *stat_json(const struct kvctl_view *view, const struct look *look)
 {
 	const struct kvp_pool_info *info = &view->info;
 	const struct kvp_stats *stats = &look->stats;
 
-	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:s, s:i, s:o, s:I, s:f, s:o, s:i, s:o, s:o,"
-			 " s:o}",
+	return json_pack("{s:s, s:I, s:I, s:o, s:b, s:b, s:o, s:s, s:i, s:o, s:I, s:f, s:o, s:i,"
+			 " s:o, s:o, s:o}",
 			 "pool", info->name,
 			 "pool_id", (json_int_t)info->pool,
 			 "uid", (json_int_t)info->uid,
 			 "mode", json_sprintf("%04o", info->mode),
 			 "persistent", !!(info->pool_flags & KVP_POOL_PERSISTENT),
+			 "strict", !!(info->pool_flags & KVP_POOL_STRICT),
+			 "grace_ns", kvctl_json_limit(kvctl_grace_ns(info)),
 			 "policy", "lru",
 			 "clients", info->nr_clients,
-			 "objects", kvctl_json_fields(object_fields, NR(object_fields), stats),
+			 "objects", objects_json(stats),
 			 "metadata_bytes", (json_int_t)stats->metadata_bytes,
 			 "metadata_bytes_per_block",
 			 (double)stats->metadata_bytes / (double)all_blocks(view),

@@ -33,8 +33,8 @@ static const struct argp_option options[] = {
 	{ "count", 'n', "N", 0, "Look N times, then end", 0 },
 	{ "batch", 'b', NULL, 0, "Print text, one look after the other", 0 },
 	{ "sort", 's', "KEY", 0,
-	  "Order of the clients: charged (default), change, seqs, slots, raw, age (largest "
-	  "first), pid, client (smallest first)", 0 },
+	  "Order of the clients: charged (default), change, held-back, seqs, slots, raw, age "
+	  "(largest first), pid, client (smallest first)", 0 },
 	{ "door", OPT_DOOR, "DOOR", 0,
 	  "Without POOL: pools of dev (/dev/kvpool) or inproc (this process); as for a pool's "
 	  "bare name", 0 },
@@ -45,7 +45,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
 	"Watches a pool, or all that there are: blocks of each family by state; nodes looked up and "
 	"found, nodes published, blocks reclaimed, copies and refusals a second; clients by "
-	"process, what is charged to them and how that changes."
+	"process, what is charged to them, how that changes, and how much of it is held back; "
+	"clients that died and whose blocks are in quarantine."
 	"\vPOOL is a URI or a name, see kvpool(7). On a terminal q ends it, s sorts by the next "
 	"key, space looks at once, arrow and page keys scroll. The client that looks is left "
 	"out; it leaves the pool between two looks. The first look has no rates. Without the "
@@ -78,8 +79,8 @@ static error_t parse_sort(struct argp_state *state, const char *text, enum kvctl
 		*sort = (enum kvctl_top_sort)found;
 		return 0;
 	}
-	argp_error(state, "--sort is '%s'; expected charged, change, seqs, slots, raw, age, pid "
-		   "or client", text);
+	argp_error(state, "--sort is '%s'; expected charged, change, held-back, seqs, slots, raw, "
+		   "age, pid or client", text);
 	return EINVAL;
 }
 

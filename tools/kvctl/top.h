@@ -59,6 +59,7 @@ struct kvctl_top_look {
 enum kvctl_top_sort {
 	KVCTL_SORT_CHARGED,
 	KVCTL_SORT_CHANGE,
+	KVCTL_SORT_HELD_BACK,
 	KVCTL_SORT_SEQS,
 	KVCTL_SORT_SLOTS,
 	KVCTL_SORT_RAW,

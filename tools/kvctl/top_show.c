@@ -83,6 +83,7 @@ const char *kvctl_top_sort_name(uint32_t sort)
 	static const char *const names[KVCTL_SORTS] = {
 		[KVCTL_SORT_CHARGED] = "charged",
 		[KVCTL_SORT_CHANGE] = "change",
+		[KVCTL_SORT_HELD_BACK] = "held-back",
 		[KVCTL_SORT_SEQS] = "seqs",
 		[KVCTL_SORT_SLOTS] = "slots",
 		[KVCTL_SORT_RAW] = "raw",
@@ -112,6 +113,8 @@ static int64_t weight(const struct kvctl_client *client, const struct order *ord
 	switch (order->sort) {
 	case KVCTL_SORT_CHANGE:
 		return llabs(change_of(client, order->before));
+	case KVCTL_SORT_HELD_BACK:
+		return (int64_t)entry->held_back;
 	case KVCTL_SORT_SEQS:
 		return (int64_t)entry->seqs;
 	case KVCTL_SORT_SLOTS:
@@ -173,17 +176,22 @@ static void put(const struct kvctl_top_out *out, bool heading, const char *fmt, 
 static void put_summary(const struct kvctl_top_look *now, const struct kvctl_top_look *before,
 			const struct kvctl_top_out *out)
 {
-	uint64_t clients = 0;
-	char since[64] = "";
+	uint64_t clients = 0, quarantined = 0;
+	char since[64] = "", dead[64] = "";
 	uint32_t i;
 
-	for (i = 0; i < now->nr; i++)
+	for (i = 0; i < now->nr; i++) {
 		clients += now->pools[i].nr_clients;
+		quarantined += now->pools[i].stats.quarantined;
+	}
+	if (quarantined)
+		snprintf(dead, sizeof(dead), ", %llu dead in quarantine",
+			 (unsigned long long)quarantined);
 	if (before->pools)
 		snprintf(since, sizeof(since), "; rates of the last %.1f s",
 			 now->at - before->at);
-	put(out, false, "%u pool%s, %llu client%s%s", now->nr, now->nr == 1 ? "" : "s",
-	    (unsigned long long)clients, clients == 1 ? "" : "s", since);
+	put(out, false, "%u pool%s, %llu client%s%s%s", now->nr, now->nr == 1 ? "" : "s",
+	    (unsigned long long)clients, clients == 1 ? "" : "s", dead, since);
 }
 
 static void put_families(const struct kvctl_top_look *look, const struct kvctl_top_out *out)
@@ -248,21 +256,37 @@ static void put_rates(const struct kvctl_top_look *now, const struct kvctl_top_l
 	}
 }
 
+#define STATE_LEN	64
+
+/* What it is, if it is no client that lives, in @state; returns @state. */
+static const char *state_words(const struct kvctl_client *client, char state[STATE_LEN])
+{
+	const struct kvp_client_entry *entry = &client->entry;
+	char grace[KVCTL_AGE_LEN];
+
+	state[0] = '\0';
+	if (kvctl_is_export(client))
+		snprintf(state, STATE_LEN, "  %s%s",
+			 entry->flags & KVP_CLIENT_REVOKED ? "revoked export" : "export",
+			 entry->flags & KVP_CLIENT_OPEN ? ", being written" : "");
+	else if (kvctl_is_dead(client))
+		snprintf(state, STATE_LEN, "  DEAD, quarantine: %s",
+			 kvctl_grace_words(entry->grace_ns, grace));
+	return state;
+}
+
 static void put_client(const struct kvctl_top_pool *pool, const struct kvctl_top_pool *before,
 		       const struct kvctl_client *client, const struct kvctl_top_out *out)
 {
 	const struct kvp_client_entry *entry = &client->entry;
-	char age[KVCTL_AGE_LEN], change[NUMBER_LEN] = "-";
-	const char *state = "";
+	char age[KVCTL_AGE_LEN], change[NUMBER_LEN] = "-", state[STATE_LEN];
 
-	if (kvctl_is_export(client))
-		state = entry->flags & KVP_CLIENT_REVOKED ? "  revoked export" : "  export";
 	if (before)
 		snprintf(change, sizeof(change), "%+lld", (long long)change_of(client, before));
-	put(out, false, "%-14s %6llu %5u %7u %-15s %8llu %7s %5llu %5s %8llu %6llu %7llu%s",
+	put(out, false, "%-14s %6llu %5u %7u %-15s %8llu %7s %9llu %5llu %5s %8llu %6llu %7llu%s",
 	    pool->name, entry->client, entry->uid, entry->pid, entry->command, entry->charged,
-	    change, entry->seqs, kvctl_age_words(entry->age_ns, age), entry->slots, entry->raw,
-	    entry->exports, state);
+	    change, entry->held_back, entry->seqs, kvctl_age_words(entry->age_ns, age),
+	    entry->slots, entry->raw, entry->exports, state_words(client, state));
 }
 
 static void put_clients(const struct kvctl_top_look *now, const struct kvctl_top_look *before,
@@ -271,9 +295,9 @@ static void put_clients(const struct kvctl_top_look *now, const struct kvctl_top
 	const struct kvctl_top_pool *pool, *was;
 	uint32_t i, j;
 
-	put(out, true, "%-14s %6s %5s %7s %-15s %8s %7s %5s %5s %8s %6s %7s", "POOL", "CLIENT",
-	    "UID", "PID", "COMMAND", "CHARGED", "CHANGE", "SEQS", "AGE", "SLOTS", "RAW",
-	    "EXPORTS");
+	put(out, true, "%-14s %6s %5s %7s %-15s %8s %7s %9s %5s %5s %8s %6s %7s", "POOL", "CLIENT",
+	    "UID", "PID", "COMMAND", "CHARGED", "CHANGE", "HELD-BACK", "SEQS", "AGE", "SLOTS",
+	    "RAW", "EXPORTS");
 	for (i = 0; i < now->nr; i++) {
 		pool = &now->pools[i];
 		was = pool_before(before, pool);
@@ -349,7 +373,8 @@ static json_t *clients_json(const struct kvctl_top_pool *pool,
 	for (i = 0; i < pool->clients.nr; i++) {
 		entry = &pool->clients.at[i].entry;
 		kvctl_json_append(&array, json_pack(
-			"{s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:b}",
+			"{s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I,"
+			" s:I, s:b, s:b, s:o}",
 			"client", (json_int_t)entry->client,
 			"uid", (json_int_t)entry->uid,
 			"pid", (json_int_t)entry->pid,
@@ -360,9 +385,15 @@ static json_t *clients_json(const struct kvctl_top_pool *pool,
 			"charged", (json_int_t)entry->charged,
 			"change", before ? json_integer(change_of(&pool->clients.at[i], before))
 					 : json_null(),
+			"held_back", (json_int_t)entry->held_back,
+			"zombies", (json_int_t)entry->zombies,
+			"uses", (json_int_t)entry->uses,
+			"tickets", (json_int_t)entry->tickets,
 			"exports", (json_int_t)entry->exports,
 			"age_ns", (json_int_t)entry->age_ns,
-			"export", kvctl_is_export(&pool->clients.at[i])));
+			"export", kvctl_is_export(&pool->clients.at[i]),
+			"dead", kvctl_is_dead(&pool->clients.at[i]),
+			"grace_ns", kvctl_grace_json(&pool->clients.at[i])));
 	}
 	return array;
 }
@@ -370,12 +401,13 @@ static json_t *clients_json(const struct kvctl_top_pool *pool,
 static json_t *pool_json(const struct kvctl_top_pool *pool, const struct kvctl_top_pool *before,
 			 double seconds)
 {
-	return json_pack("{s:s, s:I, s:I, s:s?, s:I, s:o, s:o, s:o, s:o, s:o, s:b}",
+	return json_pack("{s:s, s:I, s:I, s:s?, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b}",
 			 "pool", pool->name,
 			 "pool_id", (json_int_t)pool->id,
 			 "uid", (json_int_t)pool->uid,
 			 "failed", pool->failed[0] ? pool->failed : NULL,
 			 "nr_clients", (json_int_t)pool->nr_clients,
+			 "quarantined", (json_int_t)pool->stats.quarantined,
 			 "families", families_json(pool),
 			 "counters", kvctl_json_fields(counters, NR_COUNTERS, &pool->stats),
 			 "per_second", rates_json(pool, before, seconds),

@@ -15,6 +15,7 @@ const struct kvctl_verb kvctl_verbs[] = {
 	{ "top", "Watch pools and their clients, live", kvctl_top },
 	{ "limit", "Set what a client or a user may have, show what it has", kvctl_limit },
 	{ "revoke", "End an export", kvctl_revoke },
+	{ "reap", "End the quarantine of dead clients", kvctl_reap },
 	{ "destroy", "End a pool", kvctl_destroy },
 	{ "fsck", "Recount everything in a pool, and compare", kvctl_fsck },
 	{ "demo", "Show in a minute what a pool does; needs nothing", kvctl_demo },

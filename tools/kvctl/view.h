@@ -87,12 +87,14 @@ int kvctl_view_each_block(struct kvctl_view *view, uint32_t family,
 /* Whether the owner of a block was not shown (KVP_OP_BLOCK_DUMP without ADMIN). */
 static inline bool kvctl_entry_hidden(const struct kvp_block_entry *entry)
 {
-	return entry->state == KVP_BLOCK_HELD && !entry->client;
+	return !entry->client && (entry->state == KVP_BLOCK_HELD ||
+				  entry->state == KVP_BLOCK_HELD_BACK ||
+				  entry->why == KVP_WHY_ADMITTED);
 }
 
 /* ---- words ---- */
 
-#define KVCTL_WHYS	(KVP_WHY_RETIRED + 1)
+#define KVCTL_WHYS	(KVP_WHY_ADMITTED + 1)
 
 /* One word, as options and JSON have them ("held-back"); "unknown" for what is not known. */
 const char *kvctl_kind_name(uint32_t kind);
@@ -122,6 +124,12 @@ const char *kvctl_rights_words(uint32_t rights, char buf[KVCTL_LABEL_LEN]);
 
 /* "12ms", "3.4s", "5m" in @buf, "-" for 0; returns @buf. */
 const char *kvctl_age_words(uint64_t ns, char buf[KVCTL_AGE_LEN]);
+
+/* The same of how long a quarantine lasts, "until reap" for KVP_UNLIMITED. */
+const char *kvctl_grace_words(uint64_t ns, char buf[KVCTL_AGE_LEN]);
+
+/* How long quarantines of the pool last, in ns; KVP_UNLIMITED: until reap. */
+uint64_t kvctl_grace_ns(const struct kvp_pool_info *info);
 
 /*
  * A name is any bytes that somebody liked. What would steer a terminal becomes '?', and so does

@@ -48,6 +48,8 @@ const char *kvctl_why_name(uint32_t why)
 		[KVP_WHY_RESERVED] = "reserved",
 		[KVP_WHY_HELD_BACK] = "held-back",
 		[KVP_WHY_RETIRED] = "retired",
+		[KVP_WHY_QUARANTINE] = "quarantine",
+		[KVP_WHY_ADMITTED] = "admitted",
 	};
 
 	return NAME_OF(names, why);
@@ -63,8 +65,10 @@ const char *kvctl_why_words(uint32_t why)
 		[KVP_WHY_COVERED] = "published and idle, but nodes that follow it exist",
 		[KVP_WHY_MATCHED] = "published and idle, but its node is referenced",
 		[KVP_WHY_RESERVED] = "taken for an operation in progress",
-		[KVP_WHY_HELD_BACK] = "work may still touch it",
+		[KVP_WHY_HELD_BACK] = "work may still touch it: a fence is open",
 		[KVP_WHY_RETIRED] = "its generations are used up",
+		[KVP_WHY_QUARANTINE] = "work of a dead client may still touch it",
+		[KVP_WHY_ADMITTED] = "in the reserve of a client, or of its ticket",
 	};
 
 	return NAME_OF(words, why);
@@ -145,6 +149,19 @@ const char *kvctl_age_words(uint64_t ns, char buf[KVCTL_AGE_LEN])
 	else
 		snprintf(buf, KVCTL_AGE_LEN, "%lluh", (unsigned long long)ms / 3600 / 1000);
 	return buf;
+}
+
+const char *kvctl_grace_words(uint64_t ns, char buf[KVCTL_AGE_LEN])
+{
+	if (ns != KVP_UNLIMITED)
+		return kvctl_age_words(ns, buf);
+	snprintf(buf, KVCTL_AGE_LEN, "until reap");
+	return buf;
+}
+
+uint64_t kvctl_grace_ns(const struct kvp_pool_info *info)
+{
+	return info->pool_flags & KVP_POOL_STRICT ? KVP_UNLIMITED : info->grace_ms * 1000000ULL;
 }
 
 void kvctl_make_text(char *name)

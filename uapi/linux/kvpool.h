@@ -44,7 +44,7 @@
  * EOPNOTSUPP    this family, door or kernel cannot do that
  * ENOENT        unknown id or name
  * ESTALE        an id whose object is gone (old generation), or that was revoked
- * EBUSY         wrong state; another call works on the object
+ * EBUSY         wrong state; another call works on the object; work that may touch it is open
  * EEXIST        the name is taken
  * EPERM         not the owner of what the id names
  * EACCES        the client lacks the right
@@ -75,6 +75,10 @@
 #define KVP_MAX_SEQ_TOKENS	(1ULL << 32)
 #define KVP_MAX_BATCH		256
 #define KVP_MAX_BACKINGS	64
+#define KVP_MAX_USES		256	/* open on one sequence that are told apart */
+#define KVP_MAX_FENCE		(1ULL << 63)	/* values of timelines are below */
+#define KVP_MAX_GRACE_MS	3600000
+#define KVP_GRACE_MS		2000	/* of pools that say nothing */
 #define KVP_DIGEST_LEN		32
 
 /**
@@ -85,7 +89,7 @@
  * id is refused (ESTALE) and never followed. 0 is %KVP_BLOCK_NULL, "no block":
  * a slot whose block was released (a window's past).
  *
- * Ids of sequences and matches hold 32 bits of index and 32 bits of
+ * Ids of sequences, matches and tickets hold 32 bits of index and 32 bits of
  * generation, and mean something only to the client that made them. 0 is no id.
  */
 #define KVP_BLOCK_NULL		0ULL
@@ -160,6 +164,13 @@ struct kvp_head {
  * @KVP_REASON_REVOKED: the export was revoked
  * @KVP_REASON_STAGED: the pool's maker has not yet said that it is ready
  * @KVP_REASON_NO_EXPORT: no such export in this pool
+ * @KVP_REASON_NO_TIMELINE: the client has not made that timeline
+ * @KVP_REASON_NO_TICKET: no such ticket of this client
+ * @KVP_REASON_FENCE_OPEN: work that may touch it has not passed its fence
+ * @KVP_REASON_FENCE_PASSED: the timeline has that value already: said too late
+ * @KVP_REASON_FENCE_AHEAD: the value is beyond what was announced
+ * @KVP_REASON_SHARED: rows to be written are published, or others hold them
+ * @KVP_REASON_NOT_GRANTED: the ticket still waits
  * @KVP_REASON_RIGHT_USE: needs KVP_RIGHT_USE
  * @KVP_REASON_RIGHT_PUBLISH: needs KVP_RIGHT_PUBLISH
  * @KVP_REASON_RIGHT_ADMIN: needs KVP_RIGHT_ADMIN
@@ -181,6 +192,10 @@ struct kvp_head {
  * @KVP_REASON_LIMIT_EXPORTS: limit of exports
  * @KVP_REASON_LIMIT_BACKINGS: limit of backing descriptors
  * @KVP_REASON_LIMIT_POOLS: limit of pools, or of a pool's metadata, of this host
+ * @KVP_REASON_LIMIT_TIMELINES: the client has KVP_NR_TIMELINES
+ * @KVP_REASON_LIMIT_TICKETS: limit of tickets
+ * @KVP_REASON_HELD_BACK: held-back blocks would suffice, but work may touch them; where = family
+ * @KVP_REASON_QUEUED: others wait for blocks with tickets; where = family
  * @KVP_REASON_DOOR: this door cannot do that
  * @KVP_REASON_STATE_FAMILY: accumulated state cannot lose tokens; where = family
  * @KVP_REASON_WINDOW_RELEASED: rows the window needs were released; where = family
@@ -190,6 +205,8 @@ struct kvp_head {
  * @KVP_REASON_EARLIER_ENTRY: ECANCELED by KVP_BATCH_STOP_ON_ERROR
  * @KVP_REASON_CLIENT_DEAD: this client ended with its timelines mapping
  * @KVP_REASON_FOREIGN: the export belongs to another pool
+ * @KVP_REASON_MAKER_DEAD: the export's maker died, or gave them up, while its rows were being
+ *                         written
  *
  * A LIMIT_* reason says in @where, by the bit %KVP_WHERE_UID, that it is the limit of the
  * client's uid and not that of the client.
@@ -234,6 +251,13 @@ enum kvp_reason {
 	KVP_REASON_REVOKED = 47,
 	KVP_REASON_STAGED = 48,
 	KVP_REASON_NO_EXPORT = 49,
+	KVP_REASON_NO_TIMELINE = 50,
+	KVP_REASON_NO_TICKET = 51,
+	KVP_REASON_FENCE_OPEN = 52,
+	KVP_REASON_FENCE_PASSED = 53,
+	KVP_REASON_FENCE_AHEAD = 54,
+	KVP_REASON_SHARED = 55,
+	KVP_REASON_NOT_GRANTED = 56,
 	/* EACCES, EPERM */
 	KVP_REASON_RIGHT_USE = 64,
 	KVP_REASON_RIGHT_PUBLISH = 65,
@@ -257,6 +281,10 @@ enum kvp_reason {
 	KVP_REASON_LIMIT_EXPORTS = 94,
 	KVP_REASON_LIMIT_BACKINGS = 95,
 	KVP_REASON_LIMIT_POOLS = 96,
+	KVP_REASON_LIMIT_TIMELINES = 97,
+	KVP_REASON_LIMIT_TICKETS = 98,
+	KVP_REASON_HELD_BACK = 99,
+	KVP_REASON_QUEUED = 100,
 	/* EOPNOTSUPP, EKEYREJECTED, EIO: what cannot be */
 	KVP_REASON_DOOR = 112,
 	KVP_REASON_STATE_FAMILY = 113,
@@ -267,6 +295,7 @@ enum kvp_reason {
 	KVP_REASON_EARLIER_ENTRY = 118,
 	KVP_REASON_CLIENT_DEAD = 119,
 	KVP_REASON_FOREIGN = 120,
+	KVP_REASON_MAKER_DEAD = 121,
 };
 
 /* In kvp_head.where, beside a family: the limit is that of the client's uid. */
@@ -286,6 +315,8 @@ enum kvp_reason {
 #define KVP_FEATURE_MMAP	(1ULL << 4)	/* shared pages */
 #define KVP_FEATURE_POLL	(1ULL << 5)	/* poll(2) on the client's file */
 #define KVP_FEATURE_URING	(1ULL << 6)	/* IORING_OP_URING_CMD */
+#define KVP_FEATURE_FENCE	(1ULL << 7)	/* timelines, uses, reap */
+#define KVP_FEATURE_ADMIT	(1ULL << 8)	/* tickets */
 
 /**
  * enum kvp_family_kind - what one row family keeps
@@ -331,9 +362,10 @@ enum kvp_dtype {
  * enum kvp_block_state - the set a block is in; each block is in exactly one
  * @KVP_BLOCK_FREE: nobody names it
  * @KVP_BLOCK_RESERVED: taken for an operation or an admission, not yet named
- * @KVP_BLOCK_HELD: count > 0 (private, or published and in use)
+ * @KVP_BLOCK_HELD: somebody holds it (private, or published and in use)
  * @KVP_BLOCK_IDLE: published, count 0
- * @KVP_BLOCK_HELD_BACK: last reference gone, fences have not passed
+ * @KVP_BLOCK_HELD_BACK: who held it let go, but work may still touch it; its count is that of
+ *                       the references that wait for fences
  * @KVP_BLOCK_RETIRED: its generations are used up
  */
 enum kvp_block_state {
@@ -393,6 +425,14 @@ enum kvp_op {
 	KVP_OP_PREFIX_INVALIDATE = 0x43,
 	KVP_OP_PREFIX_RECLAIM = 0x44,
 
+	KVP_OP_TIMELINE_CREATE = 0x60,
+	KVP_OP_USE = 0x61,
+	KVP_OP_SIGNAL = 0x62,
+	KVP_OP_QUERY = 0x63,
+	KVP_OP_REAP = 0x64,
+
+	KVP_OP_ADMIT = 0x70,
+
 	KVP_OP_STATS = 0x80,
 	KVP_OP_AUDIT = 0x81,
 	KVP_OP_BLOCK_DUMP = 0x82,
@@ -427,7 +467,8 @@ struct kvp_uring_cmd {
  *   writable, shared with whoever it gives the memory to (a GPU). It can be mapped once
  *   (EBUSY), before or after attaching, and is not inherited by fork(2). When that mapping ends
  *   (munmap, execve, exit) the client is dead, whoever else has a descriptor of its file:
- *   what it held comes back and its calls fail with EOWNERDEAD/CLIENT_DEAD.
+ *   what it held comes back, but not while work may touch it (see "Fences"), and its calls fail
+ *   with EOWNERDEAD/CLIENT_DEAD.
  * - %KVP_MMAP_COUNTERS: struct kvp_counters_page of the pool, read-only, any number of times,
  *   by an attached client with %KVP_RIGHT_USE. Hints: they change while they are read.
  *
@@ -435,9 +476,17 @@ struct kvp_uring_cmd {
  * is let end first: one that waits in a fault on the caller's own memory keeps the client so long.
  *
  * poll(2) on the file of an attached client: readable while events wait that this client has not
- * read (from the cursor that its last KVP_OP_EVENTS returned, once it has called that); hung up
- * when its pool was destroyed. Of one that is not attached: an error.
+ * read (from the cursor that its last KVP_OP_EVENTS returned, once it has called that), while a
+ * watched fence has passed and KVP_OP_QUERY has not said so yet, and while a ticket is granted
+ * that was not taken; hung up when its pool was destroyed. Of one that is not attached: an error.
+ * Which of these it is, KVP_OP_QUERY tells (KVP_READY_*).
  */
+#define KVP_READY_EVENTS	(1U << 0)	/* events wait that the client has not read */
+#define KVP_READY_GONE		(1U << 1)	/* its pool was destroyed */
+#define KVP_READY_NO_POOL	(1U << 2)	/* it is not attached */
+#define KVP_READY_FENCE		(1U << 3)	/* a watched fence passed, and no query said so */
+#define KVP_READY_TICKET	(1U << 4)	/* a ticket is granted that it has not taken */
+
 #define KVP_MMAP_TIMELINES	0ULL
 #define KVP_MMAP_COUNTERS	(1ULL << 16)
 #define KVP_PAGE_BYTES		4096	/* of either; a mapping is one page of the machine */
@@ -498,7 +547,9 @@ struct kvp_family_desc {
  * ends before that, so does the pool, persistent or not.
  */
 #define KVP_POOL_STAGED		(1U << 1)
-#define KVP_POOL_FLAGS_ALL	(KVP_POOL_PERSISTENT | KVP_POOL_STAGED)
+/* What work of a dead client may touch is held back until KVP_OP_REAP, however long. */
+#define KVP_POOL_STRICT		(1U << 2)
+#define KVP_POOL_FLAGS_ALL	(KVP_POOL_PERSISTENT | KVP_POOL_STAGED | KVP_POOL_STRICT)
 
 /* Reclaim policies. */
 #define KVP_RECLAIM_LRU		0
@@ -521,6 +572,9 @@ struct kvp_family_desc {
  * @client: out: id of this client in the pool
  * @rights: out: KVP_RIGHT_*
  * @reserved: 0
+ * @grace_ms: how long what work of a dead client may touch is held back, up to
+ *            KVP_MAX_GRACE_MS; 0: KVP_GRACE_MS. Not with KVP_POOL_STRICT
+ * @reserved2: 0
  *
  * A client that is not attached. All metadata is allocated here. If writing the
  * result fails the client stays attached.
@@ -541,6 +595,8 @@ struct kvp_pool_create {
 	__u64 client;
 	__u32 rights;
 	__u32 reserved;
+	__u32 grace_ms;
+	__u32 reserved2;
 };
 
 /**
@@ -558,8 +614,8 @@ struct kvp_pool_create {
  * EINVAL/VALUE (unknown right), ENOENT/NO_POOL (also where the credentials give
  * no right at all: such a pool is not shown), EBUSY/STAGED (try again),
  * EACCES/RIGHT_* (a wanted right is
- * not allowed), EDQUOT/LIMIT_CLIENTS, EFBIG/NEVER_FITS (the guarantee of new
- * clients, KVP_OP_LIMIT, does not fit beside the others'), ENOMEM/MEMORY.
+ * not allowed), EDQUOT/LIMIT_CLIENTS (a few places are kept for ADMIN), EFBIG/NEVER_FITS (the
+ * guarantee of new clients, KVP_OP_LIMIT, does not fit beside the others'), ENOMEM/MEMORY.
  */
 struct kvp_pool_attach {
 	struct kvp_head head;
@@ -601,6 +657,8 @@ struct kvp_pool_ready {
  * @reserved: 0
  * @nodes: out: index nodes
  * @metadata_bytes: out: bytes of metadata allocated for the pool
+ * @grace_ms: out: see KVP_OP_POOL_CREATE; 0: strict
+ * @reserved2: 0
  *
  * An attached client. Errors: EBUSY/NOT_ATTACHED; EOVERFLOW/COUNT (the room is
  * not zero and too small; @nr_families is the number needed).
@@ -623,6 +681,8 @@ struct kvp_pool_info {
 	__u32 reserved;
 	__u64 nodes;
 	__u64 metadata_bytes;
+	__u32 grace_ms;
+	__u32 reserved2;
 };
 
 /**
@@ -695,7 +755,8 @@ struct kvp_pool_destroy {
 #define KVP_LIMIT_METADATA	(1U << 6)
 #define KVP_LIMIT_EXPORTS	(1U << 7)
 #define KVP_LIMIT_BACKINGS	(1U << 8)
-#define KVP_LIMIT_ALL		0x1ffU
+#define KVP_LIMIT_TICKETS	(1U << 9)
+#define KVP_LIMIT_ALL		0x3ffU
 
 /* @client is a uid: what all its clients have together, the dead among them. */
 #define KVP_LIMIT_OF_UID	(1U << 0)
@@ -721,6 +782,7 @@ struct kvp_pool_destroy {
  * @metadata_bytes: bytes of metadata that the client's objects may take
  * @exports: open exports
  * @backings: backing descriptors added, until the pool ends
+ * @tickets: open tickets
  *
  * ADMIN. A block is charged to the client that took it (allocated it, or was
  * the first to reference it while it was idle) until its last reference goes,
@@ -745,6 +807,7 @@ struct kvp_limit {
 	__u64 metadata_bytes;
 	__u64 exports;
 	__u64 backings;
+	__u64 tickets;
 };
 
 /* Kinds of backing. */
@@ -795,7 +858,8 @@ struct kvp_backing {
  * USE. For engines that keep their own block tables. Idle published blocks are
  * reclaimed, least recently used leaf first, when the free ones do not suffice.
  * If writing the result fails the blocks are given back. Errors: EINVAL/FAMILY,
- * EINVAL or EOVERFLOW/COUNT, ENOSPC (POOL_FULL, COVERED, GUARANTEED),
+ * EINVAL or EOVERFLOW/COUNT, ENOSPC (POOL_FULL, HELD_BACK, COVERED,
+ * GUARANTEED, QUEUED),
  * EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_RAW, LIMIT_METADATA),
  * ENOMEM/MEMORY, EFAULT.
  */
@@ -920,7 +984,8 @@ struct kvp_copy {
  * or nothing, over all families. Of the new sequence, tokens = @nr_tokens
  * (@matched with MATCH_ONLY), computed = @matched. If writing the result fails
  * the sequence is freed. Errors: EINVAL (FLAG, EXTRA, VALUE), EOVERFLOW
- * (COUNT, LENGTH), ENOSPC (POOL_FULL, COVERED, GUARANTEED, NODES, EXTRAS),
+ * (COUNT, LENGTH), ENOSPC (POOL_FULL, HELD_BACK, COVERED,
+ * GUARANTEED, QUEUED, NODES, EXTRAS),
  * EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_SLOTS, LIMIT_SEQS,
  * LIMIT_METADATA), ENOMEM/MEMORY, EFAULT.
  */
@@ -963,8 +1028,8 @@ struct kvp_seq_create {
  * KVP_OP_SEQ_COPIED. At most one node's blocks are copied. All or nothing,
  * over all families. If writing the result fails the tokens stand. Errors: as
  * KVP_OP_SEQ_CREATE; and ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY,
- * COPY_PENDING), EINVAL/POSITION, EINVAL/COUNT (nothing to do),
- * EOVERFLOW/COPIES.
+ * COPY_PENDING; FENCE_OPEN: rows of the blocks to be copied are being written), EINVAL/POSITION,
+ * EINVAL/COUNT (nothing to do), EOVERFLOW/COPIES.
  */
 struct kvp_seq_append {
 	struct kvp_head head;
@@ -1016,7 +1081,8 @@ struct kvp_seq_set_tokens {
  * USE. Never goes back; blocks of WINDOW families that only held rows that the
  * next token cannot attend to, those of tokens before @computed + 1 - @window,
  * are released. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY,
- * COPY_PENDING), EINVAL/LENGTH (below computed, or beyond tokens).
+ * COPY_PENDING; FENCE_OPEN: an open use writes before @computed), EINVAL/LENGTH (below computed,
+ * or beyond tokens).
  */
 struct kvp_seq_advance {
 	struct kvp_head head;
@@ -1030,9 +1096,11 @@ struct kvp_seq_advance {
  * @seq: the sequence
  *
  * USE. COPIED: the copies that append or fork asked for are made; their sources
- * are let go. Nothing happens if none are pending. FREE: ends the sequence;
- * gives back exactly what its tables name. Errors: ENOENT/NO_SEQ,
- * ESTALE/GENERATION, EBUSY/SEQ_BUSY.
+ * are let go. Nothing happens if none are pending. Where work copies them: use the sequence
+ * first, then this may be said at once. FREE: ends the sequence;
+ * gives back exactly what its tables name, when no work may touch it any more (see "Fences").
+ * Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY/SEQ_BUSY; COPIED with open uses:
+ * EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
  */
 struct kvp_seq_id {
 	struct kvp_head head;
@@ -1058,7 +1126,8 @@ struct kvp_seq_id {
  * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING),
  * EINVAL/LENGTH, EOVERFLOW/COPIES, EOPNOTSUPP (STATE_FAMILY, WINDOW_RELEASED),
  * ENOSPC, EFBIG, EDQUOT, ENOMEM as KVP_OP_SEQ_CREATE, EOVERFLOW/COUNT (a
- * block's count).
+ * block's count), EBUSY/FENCE_OPEN (an open use writes before @tokens, or at all where there is a
+ * STATE family).
  */
 struct kvp_seq_fork {
 	struct kvp_head head;
@@ -1080,7 +1149,10 @@ struct kvp_seq_fork {
  * tokens == what the sequence has just drops the unused reservation. Errors:
  * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING), EINVAL/LENGTH (more than
  * it has), EOPNOTSUPP/STATE_FAMILY (below what is computed, other than 0),
- * EOPNOTSUPP/WINDOW_RELEASED (rows that the window needs there are gone).
+ * EOPNOTSUPP/WINDOW_RELEASED (rows that the window needs there are gone); with open uses
+ * EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY, and with a STATE family EBUSY/FENCE_OPEN (its state is
+ * being taken beyond @tokens). What open uses were to compute beyond @tokens does not
+ * count any more when they pass.
  */
 struct kvp_seq_truncate {
 	struct kvp_head head;
@@ -1127,13 +1199,16 @@ struct kvp_seq_table {
  * @reserved: 0
  * @export_id: out: id of the export, among those of clients (KVP_OP_CLIENT_LIST)
  *
- * USE. The file holds the computed tokens of the sequence as they are now, by reference, until
+ * USE. The file holds the computed tokens of the sequence as they are now, and those that open
+ * uses will have computed, by reference, until
  * its last descriptor is closed or it is revoked: also when the sequence is freed, or
  * its client dies. Whoever goes on writing gets private blocks first, as after a fork. It counts
  * as a client of the pool with the limits of its maker and no guarantee, and takes none by
  * KVP_OP_LIMIT; its blocks stay charged as they are. A pool that does not persist lives until its
  * exports are closed. If writing the result fails, the export is undone and the descriptor
- * closed. Not of a pool that is staged.
+ * closed. Not of a pool that is staged. While uses that write were open, imports wait for
+ * them; if the maker dies before they pass, or truncates the sequence below, the contents are
+ * suspect for ever.
  * Errors: EOPNOTSUPP/DOOR (without KVP_FEATURE_EXPORT), ENOENT/NO_SEQ,
  * ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING, STAGED), EOPNOTSUPP/STATE_FAMILY (its state
  * would go on changing), EINVAL/LENGTH (the node in which the computed tokens end has more
@@ -1159,7 +1234,8 @@ struct kvp_seq_export {
  * USE of the pool that the export is of. Any number of times. Its blocks stay charged as they
  * are. Errors: EOPNOTSUPP/DOOR
  * (without KVP_FEATURE_EXPORT), EBADF, EINVAL/VALUE (the descriptor is no export's),
- * EACCES/FOREIGN, ESTALE/REVOKED, EBUSY/SEQ_BUSY (another call works on the export), EDQUOT
+ * EACCES/FOREIGN, ESTALE/REVOKED, EBUSY (SEQ_BUSY: another call works on the export; FENCE_OPEN:
+ * its rows are being written), EOWNERDEAD/MAKER_DEAD, EDQUOT
  * (LIMIT_SEQS, LIMIT_SLOTS, LIMIT_METADATA), ENOMEM/MEMORY.
  */
 struct kvp_seq_import {
@@ -1249,13 +1325,14 @@ struct kvp_prefix_release {
  * @nr_new: out: nodes that were new
  * @nr_shared: out: nodes that somebody had published already
  *
- * PUBLISH. Publishes the full, computed nodes; they are immutable from now on.
+ * PUBLISH. Publishes the full, computed nodes that no open use writes; they are immutable from
+ * now on.
  * Where equal content is published already the sequence takes those blocks and
  * gives its own back, so block ids in its table may change (read them again
  * with KVP_OP_SEQ_TABLE); with KEEP it keeps its own, and also where taking
  * them would pass the client's limit or others' guarantees. Errors:
  * ENOENT/NO_SEQ, ESTALE (GENERATION, INVALIDATED), EBUSY (SEQ_BUSY,
- * COPY_PENDING), EACCES/RIGHT_PUBLISH.
+ * COPY_PENDING), EACCES/RIGHT_PUBLISH; with open uses EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
  */
 struct kvp_prefix_publish {
 	struct kvp_head head;
@@ -1318,6 +1395,291 @@ struct kvp_prefix_reclaim {
 	__u64 nodes;
 };
 
+/* ---- fence --------------------------------------------------------------- */
+
+/**
+ * DOC: Fences
+ *
+ * Work on an accelerator goes on after the call that launched it, also when the request that it
+ * was for is cancelled, and even when its process is dead. A block does not change hands while
+ * such work may touch it.
+ *
+ * A *timeline* is a counter that only grows: one of the client's %KVP_NR_TIMELINES in the page at
+ * %KVP_MMAP_TIMELINES, made by KVP_OP_TIMELINE_CREATE. A *fence* is a timeline and a value; it
+ * has *passed* once the timeline has that value or a greater one, else it is *open*. Whoever
+ * launches work first says with KVP_OP_USE what it touches and which value it will write, then
+ * launches it, and the last thing that the work does is to write the value: a GPU into the page
+ * (cuStreamWriteValue64), a thread with an atomic store (release), or anybody with
+ * KVP_OP_SIGNAL.
+ *
+ * The pool reads a timeline where it needs to know, once a check. It remembers the greatest value
+ * that was right: one that is smaller, or beyond what uses announced, is ignored and counted
+ * (struct kvp_stats). A value that was ignored does not become right later by itself.
+ *
+ * A use of a *sequence* covers whatever its tables name, and the sources of copies that it owes,
+ * then and until the fence passes: what the sequence gives back meanwhile (by free, truncate,
+ * publish, copy-on-write) is *held back* until the uses that were open then
+ * have passed. It comes back by itself, whether or not further work is launched. A
+ * sequence that is freed with open uses is gone for the client at once (its id is stale), and
+ * goes on as a *zombie* until they pass.
+ *
+ * A use may write rows: of tokens from @write_from on. What it computes counts as computed once
+ * it has passed: then computed grows to its @computed_to, but never past the
+ * @write_from of a use that is still open, nor past the ids known. A window's blocks go by
+ * what is computed, and not while an open use may read them: one that writes reads the rows of the
+ * window before @write_from, one that writes none may read all. Publish, fork and export
+ * look at what is computed and not being written; an export can be made while its last rows
+ * are written: imports then wait (EBUSY/FENCE_OPEN).
+ *
+ * A use of a *block* takes a further reference on it, until the fence has passed: for clients
+ * that keep their own tables.
+ *
+ * Work that was said before a truncate may still write the rows that it was to write: work that
+ * writes them anew must come after it (on one stream it does).
+ *
+ * When a step fails after its use was said, truncate what it was to compute, then signal. Exports
+ * that were to have those rows are suspect then.
+ *
+ * When a client dies, what its open uses cover is in *quarantine* for the pool's grace time: its
+ * context of the accelerator ends with the process, but no driver says when. That is a bound
+ * that was stated, not a proof. In a strict pool (%KVP_POOL_STRICT) it stays until
+ * KVP_OP_REAP. Timelines of dead clients are not read any more.
+ */
+
+/**
+ * struct kvp_timeline_create - KVP_OP_TIMELINE_CREATE: one more timeline
+ * @head: no flags
+ * @timeline: out: its index in the timelines page; its value is 0
+ * @reserved: 0
+ *
+ * USE. It lasts as long as the client. If writing the result fails it is made all the same.
+ * Errors: EDQUOT/LIMIT_TIMELINES, ENOMEM/MEMORY.
+ */
+struct kvp_timeline_create {
+	struct kvp_head head;
+	__u32 timeline;
+	__u32 reserved;
+};
+
+#define KVP_USE_SEQ	1	/* a sequence */
+#define KVP_USE_BLOCK	2	/* a block on which the client has a raw reference */
+
+/**
+ * struct kvp_use_entry - what one piece of work touches, and when it has done so
+ * @kind: KVP_USE_*
+ * @timeline: of the fence
+ * @id: of the sequence or block
+ * @value: of the fence, below KVP_MAX_FENCE; above what the timeline has
+ * @write_from: SEQ: first token whose row is written, KVP_POS_END: none; BLOCK: 0. Work that writes
+ *              reads of a WINDOW family no more than the window before this token
+ * @computed_to: SEQ: tokens from the start that have rows when it has passed, at least
+ *               @write_from, at most the slots; 0 where none is written; BLOCK: 0
+ */
+struct kvp_use_entry {
+	__u32 kind;
+	__u32 timeline;
+	__u64 id;
+	__u64 value;
+	__u64 write_from;
+	__u64 computed_to;
+};
+
+/**
+ * struct kvp_use - KVP_OP_USE: what work will touch, said before it is launched
+ * @head: no flags
+ * @entries: in: array of struct kvp_use_entry
+ * @nr_entries: how many, 1..KVP_MAX_CALL_BLOCKS; all or none. The same sequence may stand with
+ *              several fences
+ * @reserved: 0
+ * @position: out, with EINVAL/POSITION: the greatest @write_from that there may be
+ *
+ * USE. Values of a timeline need not be said in order. Of one sequence KVP_MAX_USES are told
+ * apart; beyond that uses of one timeline count as one that passes with the last.
+ * Errors, where = the entry: EINVAL or EOVERFLOW/COUNT, EINVAL/VALUE (kind, value, write_from or
+ * computed_to), ENOENT/NO_TIMELINE, EINVAL/FENCE_PASSED (the timeline has that value: the work
+ * was launched before it was said), EINVAL/POSITION (rows between what is computed, or will be,
+ * and @write_from would be missing), EINVAL/LENGTH (@computed_to beyond the slots), EBUSY/SHARED
+ * (rows to be written are published, or a fork's too), ENOENT (NO_SEQ, NO_BLOCK),
+ * ESTALE/GENERATION, EPERM/NOT_HELD, EBUSY/SEQ_BUSY, EOVERFLOW/COUNT (a block's count),
+ * EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
+ */
+struct kvp_use {
+	struct kvp_head head;
+	__u64 entries;
+	__u32 nr_entries;
+	__u32 reserved;
+	__u64 position;
+};
+
+/**
+ * struct kvp_signal - KVP_OP_SIGNAL: write a timeline
+ * @head: no flags
+ * @timeline: which
+ * @reserved: 0
+ * @value: its new value
+ *
+ * USE. For work that ends on a processor. The page shows the value, too. Not on a timeline that
+ * something else writes at the same time. Errors: ENOENT/NO_TIMELINE, EINVAL/FENCE_PASSED (it has
+ * that value, or a greater one), EINVAL/FENCE_AHEAD (no use announced that value); both of these
+ * are counted, too.
+ */
+struct kvp_signal {
+	struct kvp_head head;
+	__u32 timeline;
+	__u32 reserved;
+	__u64 value;
+};
+
+/**
+ * struct kvp_fence - one fence that is asked for
+ * @timeline: in
+ * @passed: out: 1: it has passed
+ * @value: in
+ * @seen: out: the greatest value of the timeline that was right
+ * @announced: out: the greatest value that a use said
+ */
+struct kvp_fence {
+	__u32 timeline;
+	__u32 passed;
+	__u64 value;
+	__u64 seen;
+	__u64 announced;
+};
+
+/* poll(2) is to tell when one of the fences passes that are open now. */
+#define KVP_QUERY_WATCH		(1U << 0)
+#define KVP_QUERY_FLAGS_ALL	KVP_QUERY_WATCH
+
+/**
+ * struct kvp_query - KVP_OP_QUERY: which fences have passed
+ * @head: KVP_QUERY_*
+ * @fences: in, out: array of struct kvp_fence, may be null
+ * @nr_fences: how many, up to KVP_MAX_BATCH
+ * @granted: out: tickets granted and not taken
+ * @waiting: out: tickets that wait
+ * @uses: out: open uses of the client's sequences and blocks
+ * @held_back: out: blocks held back that are charged to the client, all families
+ * @backwards: out: values of its timelines that were ignored as smaller than before
+ * @jumps: out: values that were ignored as beyond what was announced
+ * @ready: out: KVP_READY_*: what poll(2) said until now
+ * @reserved: 0
+ *
+ * USE. Watching: of each timeline the smallest value watched counts; it is watched until it has
+ * passed, or until a WATCH with value 0, which ends it. While a client watches and fences are
+ * open, the pool reads timelines every now and then (the device: every fence_poll_us), else only
+ * where it needs to know. That a watched fence has passed is told by poll(2) until this call was
+ * made once after it.
+ * Errors: EOVERFLOW/COUNT, ENOENT/NO_TIMELINE (where = the element), EINVAL/FENCE_AHEAD (WATCH:
+ * no use announced that value; where = the element).
+ */
+struct kvp_query {
+	struct kvp_head head;
+	__u64 fences;
+	__u32 nr_fences;
+	__u32 granted;
+	__u32 waiting;
+	__u32 uses;
+	__u64 held_back;
+	__u64 backwards;
+	__u64 jumps;
+	__u32 ready;
+	__u32 reserved;
+};
+
+/**
+ * struct kvp_reap - KVP_OP_REAP: what dead clients hold back is free to use
+ * @head: no flags
+ * @client: in: id of a dead client, 0: all of this pool
+ * @clients: out: clients whose quarantine ended
+ * @reserved: 0
+ * @blocks: out: blocks that are held back no longer
+ *
+ * ADMIN: by this the caller says that no work of theirs goes on. Errors: ENOENT/NO_CLIENT (none
+ * in quarantine has that id), EACCES/RIGHT_ADMIN.
+ */
+struct kvp_reap {
+	struct kvp_head head;
+	__u64 client;
+	__u32 clients;
+	__u32 reserved;
+	__u64 blocks;
+};
+
+/* ---- lifecycle ----------------------------------------------------------- */
+
+/**
+ * DOC: Admission
+ *
+ * Whether blocks can be had is known by taking them. Admit takes blocks, free ones first, then by
+ * reclaim, into the client's *reserve*: they are charged to it and nobody else gets them. What the
+ * client's calls need then (create, append, fork, alloc, ...) comes out of the reserve first.
+ *
+ * Where the blocks cannot be had now, an admit with %KVP_ADMIT_QUEUE gets a *ticket*. Tickets are
+ * granted in the order of asking, each as a whole: one that waits keeps back all later ones that
+ * ask for a family of its, unless what it waits for is a limit of its own client. While it waits,
+ * calls that ask for blocks of such a family for something new (an admit without QUEUE, create,
+ * alloc), those of its own client among them, get ENOSPC/QUEUED, except for blocks that are
+ * guaranteed to the caller or in its reserve; what goes on (append, fork, set-tokens, make-private)
+ * may still take free ones. poll(2) tells when a ticket is granted, and KVP_ADMIT_TAKE puts
+ * what it got into the reserve.
+ */
+
+/**
+ * struct kvp_admit_need - blocks of one family
+ * @family: which
+ * @reserved: 0
+ * @blocks: how many, > 0
+ */
+struct kvp_admit_need {
+	__u32 family;
+	__u32 reserved;
+	__u64 blocks;
+};
+
+#define KVP_ADMIT_QUEUE		(1U << 0)	/* a ticket, if it cannot be had now */
+#define KVP_ADMIT_TAKE		(1U << 1)	/* @ticket, if granted, into the reserve */
+#define KVP_ADMIT_CANCEL	(1U << 2)	/* end @ticket, and give back what it was granted */
+#define KVP_ADMIT_DROP		(1U << 3)	/* give back the reserve: @needs, or all of it */
+#define KVP_ADMIT_FLAGS_ALL \
+	(KVP_ADMIT_QUEUE | KVP_ADMIT_TAKE | KVP_ADMIT_CANCEL | KVP_ADMIT_DROP)
+
+/**
+ * enum kvp_admit_state - what became of an admit
+ * @KVP_ADMITTED: the blocks are in the reserve
+ * @KVP_ADMIT_WAITING: there is a ticket, which waits
+ * @KVP_ADMIT_ENDED: CANCEL, DROP: done
+ */
+enum kvp_admit_state {
+	KVP_ADMITTED = 1,
+	KVP_ADMIT_WAITING = 2,
+	KVP_ADMIT_ENDED = 3,
+};
+
+/**
+ * struct kvp_admit - KVP_OP_ADMIT: take blocks in advance, or wait for them
+ * @head: none of KVP_ADMIT_*, or one
+ * @needs: in: array of struct kvp_admit_need, each family at most once (TAKE, CANCEL: none)
+ * @nr_needs: how many, 1..KVP_MAX_FAMILIES (DROP: 0: all)
+ * @state: out: enum kvp_admit_state
+ * @ticket: in (TAKE, CANCEL), out (QUEUE): its id; 0 where none was needed
+ * @ahead: out: with WAITING, and with EBUSY/NOT_GRANTED: tickets that were there before
+ *
+ * USE. All or nothing, over all families. If writing the result of QUEUE fails, its ticket or
+ * what it took is given back. Tickets and the reserve end with the client. Errors: EINVAL (FLAG;
+ * COUNT; FAMILY or DUPLICATE, where = the element; VALUE, where = the element: no blocks, or
+ * DROP of more than the reserve has), ENOSPC (POOL_FULL, HELD_BACK, COVERED, GUARANTEED, QUEUED;
+ * not with QUEUE), EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_TICKETS, LIMIT_METADATA),
+ * ENOENT/NO_TICKET, ESTALE/GENERATION, EBUSY/NOT_GRANTED (TAKE), ENOMEM/MEMORY.
+ */
+struct kvp_admit {
+	struct kvp_head head;
+	__u64 needs;
+	__u32 nr_needs;
+	__u32 state;
+	__u64 ticket;
+	__u64 ahead;
+};
+
 /* ---- watch --------------------------------------------------------------- */
 
 /**
@@ -1329,6 +1691,9 @@ struct kvp_prefix_reclaim {
  * @guaranteed: guarantee of the client; pool: of all
  * @unmet: part of the guarantees that is not charged now
  * @limit: block limit of the client; pool: 0
+ * @held_back: of @charged: blocks in state HELD_BACK
+ * @reserve: of @charged: blocks that admissions took and that are not used yet, those of granted
+ *           tickets among them
  */
 struct kvp_family_stats {
 	__u64 total;
@@ -1338,6 +1703,8 @@ struct kvp_family_stats {
 	__u64 guaranteed;
 	__u64 unmet;
 	__u64 limit;
+	__u64 held_back;
+	__u64 reserve;
 };
 
 /**
@@ -1374,6 +1741,15 @@ struct kvp_family_stats {
  * @refused_limit: out: calls that failed with EDQUOT
  * @exports: out: open exports
  * @backings: out: backing descriptors
+ * @zombies: out: sequences that were freed and wait for fences
+ * @uses: out: open uses
+ * @tickets: out: open tickets
+ * @tickets_waiting: out: of these not granted yet, pool only from here on
+ * @tickets_granted: out: tickets granted, since the pool was made
+ * @quarantined: out: dead clients whose blocks are in quarantine
+ * @backwards: out: values of timelines that were ignored as smaller than before (of a client: its)
+ * @jumps: out: values that were ignored as beyond what was announced (of a client: its)
+ * @scans: out: how often timelines were read because somebody waited
  *
  * USE for the pool, oneself and one's own uid, ADMIN for others. Errors: ENOENT/NO_CLIENT,
  * EACCES/RIGHT_ADMIN, EOVERFLOW/COUNT (the room is not zero and too small).
@@ -1409,6 +1785,15 @@ struct kvp_stats {
 	__u64 refused_limit;
 	__u64 exports;
 	__u64 backings;
+	__u64 zombies;
+	__u64 uses;
+	__u64 tickets;
+	__u64 tickets_waiting;
+	__u64 tickets_granted;
+	__u64 quarantined;
+	__u64 backwards;
+	__u64 jumps;
+	__u64 scans;
 };
 
 #define KVP_STATS_SELF		(~0ULL)
@@ -1442,6 +1827,7 @@ struct kvp_counters_page {
  * @KVP_FINDING_SEQ: a sequence's tables and lengths disagree
  * @KVP_FINDING_EXTRA: digests in use are not their recount
  * @KVP_FINDING_USER: what a uid's clients have together is not their recount
+ * @KVP_FINDING_FENCE: what waits for fences is not its recount
  *
  * Any finding is a bug of kvpool (or memory that was overwritten).
  */
@@ -1457,6 +1843,7 @@ enum kvp_finding_kind {
 	KVP_FINDING_SEQ = 9,
 	KVP_FINDING_EXTRA = 10,
 	KVP_FINDING_USER = 11,
+	KVP_FINDING_FENCE = 12,
 };
 
 /**
@@ -1507,8 +1894,12 @@ struct kvp_audit {
  * @KVP_WHY_COVERED: published, idle, but nodes that follow it exist
  * @KVP_WHY_MATCHED: published, idle, but its node is referenced
  * @KVP_WHY_RESERVED: taken for an operation in progress
- * @KVP_WHY_HELD_BACK: work may still touch it
+ * @KVP_WHY_HELD_BACK: work may still touch it: a fence is open, and the client that it is charged
+ *                     to lives
  * @KVP_WHY_RETIRED: its generations are used up
+ * @KVP_WHY_QUARANTINE: the same, and the client that it is charged to is dead: until its grace time
+ *                      is over, or reap
+ * @KVP_WHY_ADMITTED: in the reserve of the client that it is charged to, or of its ticket
  */
 enum kvp_why {
 	KVP_WHY_FREE = 0,
@@ -1520,6 +1911,8 @@ enum kvp_why {
 	KVP_WHY_RESERVED = 6,
 	KVP_WHY_HELD_BACK = 7,
 	KVP_WHY_RETIRED = 8,
+	KVP_WHY_QUARANTINE = 9,
+	KVP_WHY_ADMITTED = 10,
 };
 
 #define KVP_NODE_NONE		(~0U)
@@ -1539,6 +1932,8 @@ enum kvp_why {
  * @space: namespace digest of that node, else zero
  * @part: which of the blocks that this family has in that node, 0 for the first
  * @flags: KVP_ENTRY_*
+ * @held_back: of @count: references whose holders let go, and that wait for fences
+ * @reserved: 0
  */
 struct kvp_block_entry {
 	__u64 block;
@@ -1554,6 +1949,8 @@ struct kvp_block_entry {
 	__u8 space[KVP_DIGEST_LEN];
 	__u32 part;
 	__u32 flags;
+	__u32 held_back;
+	__u32 reserved;
 };
 
 /* The node was invalidated, or one before it: no match finds it any more. */
@@ -1587,6 +1984,10 @@ struct kvp_block_dump {
 #define KVP_CLIENT_EXPORT	(1U << 0)
 /* EXPORT: revoked; it holds nothing any more. */
 #define KVP_CLIENT_REVOKED	(1U << 1)
+/* EXPORT: rows of it are being written: imports wait. */
+#define KVP_CLIENT_OPEN		(1U << 2)
+/* It died, and what its work may touch is in quarantine. */
+#define KVP_CLIENT_DEAD		(1U << 3)
 
 #define KVP_COMMAND_LEN		16
 
@@ -1607,6 +2008,11 @@ struct kvp_block_dump {
  * @pid: process that opened it, in the initial namespace; EXPORT: its maker's
  * @flags: KVP_CLIENT_*
  * @command: name of that process when it did, for people; NUL-terminated
+ * @zombies: sequences that were freed and wait for fences
+ * @uses: open uses
+ * @held_back: blocks in state HELD_BACK that are charged to it, all families
+ * @tickets: open tickets
+ * @grace_ns: DEAD: until its quarantine ends; KVP_UNLIMITED: with KVP_OP_REAP
  */
 struct kvp_client_entry {
 	__u64 client;
@@ -1624,6 +2030,11 @@ struct kvp_client_entry {
 	__u32 pid;
 	__u32 flags;
 	char command[KVP_COMMAND_LEN];
+	__u64 zombies;
+	__u64 uses;
+	__u64 held_back;
+	__u64 tickets;
+	__u64 grace_ns;
 };
 
 /**
@@ -1631,7 +2042,8 @@ struct kvp_client_entry {
  * @head: no flags
  * @entries: out: array of struct kvp_client_entry, may be null
  * @nr_entries: in: room there; out: entries written
- * @total: out: clients that there are to be seen
+ * @total: out: clients that there are to be seen, those among them that died and whose blocks are
+ *         in quarantine
  *
  * USE for oneself and the exports one made, ADMIN for all. Errors: EOVERFLOW/COUNT.
  */

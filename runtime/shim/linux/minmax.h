@@ -18,6 +18,7 @@
 
 #define min(x, y)		KVP_SHIM_CHOOSE(x, y, <)
 #define max(x, y)		KVP_SHIM_CHOOSE(x, y, >)
+#define min3(x, y, z)		min((__typeof__(x))min(x, y), z)
 #define min_t(type, x, y)	KVP_SHIM_CHOOSE_T(type, x, y, <)
 #define max_t(type, x, y)	KVP_SHIM_CHOOSE_T(type, x, y, >)
 

@@ -31,6 +31,14 @@ static inline void down_read(struct rw_semaphore *sem)
 	pthread_rwlock_rdlock(&sem->lock);
 }
 
+static inline bool down_read_trylock(struct rw_semaphore *sem)
+{
+	if (pthread_rwlock_tryrdlock(&sem->lock))
+		return false;
+	kvp_shim_acquire(sem, KVP_SHIM_READ);
+	return true;
+}
+
 static inline void up_read(struct rw_semaphore *sem)
 {
 	pthread_rwlock_unlock(&sem->lock);

@@ -9,6 +9,8 @@
 
 #include <linux/types.h>
 
+#define NSEC_PER_MSEC	1000000L
+
 static inline u64 kvp_shim_clock_ns(clockid_t clock)
 {
 	struct timespec now;

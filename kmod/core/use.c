@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * KVP_OP_USE: what work touches, said before it is launched. All of a call or nothing: first every
+ * sequence that it names is claimed (made busy, by this call) and checked, and memory is got;
+ * then the uses are added, which cannot fail; then the sequences are let go.
+ *
+ * A use of a sequence is noted in the sequence, whatever it names then and later; a use
+ * of a block takes a reference, which a struct kvp_hold has until the fence passes.
+ */
+#include "core.h"
+
+/**
+ * struct kvp_using - one call on its way
+ * @call: the call
+ * @entry: its entries
+ * @nr: how many
+ * @claimed: entries before this one are checked, and their sequences claimed
+ * @holds: kvp_fenced.list: one for each run of entries of blocks with the same fence
+ * @hold: the one to which the next entry of a block belongs
+ * @touched: blocks touched in this hold of the lock
+ */
+struct kvp_using {
+	struct kvp_call *call;
+	const struct kvp_use_entry *entry;
+	u32 nr;
+	u32 claimed;
+	struct list_head holds;
+	struct kvp_hold *hold;
+	u32 touched;
+};
+
+/* ---- holds ---------------------------------------------------------------------- */
+
+/**
+ * kvp_hold_size - bytes of a hold
+ * @room: references that it can have
+ *
+ * Return: how many.
+ */
+size_t kvp_hold_size(u32 room)
+{
+	return sizeof(struct kvp_hold) + room * sizeof(u32);
+}
+
+/* Entries from @first on that are of blocks and have one fence; 0: it is none of a block. */
+static u32 kvp_hold_run(const struct kvp_using *using, u32 first)
+{
+	const struct kvp_use_entry *entry = &using->entry[first];
+	u32 nr = 0;
+
+	while (first + nr < using->nr && entry[nr].kind == KVP_USE_BLOCK &&
+	       entry[nr].timeline == entry->timeline && entry[nr].value == entry->value)
+		nr++;
+	return nr;
+}
+
+/* Whether a hold begins with this entry of a block. */
+static bool kvp_hold_begins(const struct kvp_using *using, u32 i)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+
+	return !i || entry[-1].kind != KVP_USE_BLOCK || entry[-1].timeline != entry->timeline ||
+	       entry[-1].value != entry->value;
+}
+
+static struct kvp_hold *kvp_hold_of(struct kvp_fenced *fenced)
+{
+	return container_of(fenced, struct kvp_hold, fenced);
+}
+
+/* Those that are left: the call came to nothing. */
+static void kvp_holds_drop(struct kvp_using *using)
+{
+	struct kvp_pool *pool = using->call->pool;
+	struct kvp_fenced *fenced, *next;
+
+	list_for_each_entry_safe(fenced, next, &using->holds, list) {
+		struct kvp_hold *hold = kvp_hold_of(fenced);
+		u32 touched = 0;
+
+		spin_lock(&pool->lock);
+		while (hold->nr) {
+			u32 at = hold->block[--hold->nr];
+
+			/* The client has it all the same. */
+			kvp_block_come_back_locked(pool, &pool->family[at >> KVP_HOLD_SHIFT],
+						   at & KVP_BLOCK_INDEX_MASK);
+			kvp_slice_step(pool, &touched, 1);
+		}
+		spin_unlock(&pool->lock);
+		list_del(&fenced->list);
+		kvp_client_free(using->call->client, hold, kvp_hold_size(hold->room));
+	}
+}
+
+static int kvp_holds_make(struct kvp_using *using)
+{
+	struct kvp_client *client = using->call->client;
+	struct kvp_hold *hold;
+	u32 i, run;
+
+	for (i = 0; i < using->nr; i += max(run, 1U)) {
+		run = kvp_hold_run(using, i);
+		if (!run)
+			continue;
+		hold = kvp_client_alloc(client, kvp_hold_size(run));
+		if (IS_ERR(hold)) {
+			kvp_holds_drop(using);
+			return kvp_fail_alloc(using->call, PTR_ERR(hold));
+		}
+		kvp_fenced_init(&hold->fenced, client, KVP_FENCED_HOLD);
+		hold->fence.timeline = using->entry[i].timeline;
+		hold->fence.value = using->entry[i].value;
+		hold->room = run;
+		list_add_tail(&hold->fenced.list, &using->holds);
+	}
+	return 0;
+}
+
+/* ---- checks ------------------------------------------------------------------------ */
+
+static int kvp_use_check_fence_locked(struct kvp_using *using, u32 i)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+	struct kvp_call *call = using->call;
+	u32 timeline = entry->timeline;
+
+	if (entry->kind != KVP_USE_SEQ && entry->kind != KVP_USE_BLOCK)
+		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE, i);
+	if (!kvp_timeline_check_locked(call->client, &timeline))
+		return kvp_fail(call, -ENOENT, KVP_REASON_NO_TIMELINE, i);
+	if (entry->value >= KVP_MAX_FENCE)
+		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE, i);
+	if (entry->value <= kvp_clock_read_locked(call->client, timeline))
+		return kvp_fail(call, -EINVAL, KVP_REASON_FENCE_PASSED, i);
+	return 0;
+}
+
+/* Its reference is taken at once: the count may have no room later. */
+static int kvp_use_claim_block_locked(struct kvp_using *using, u32 i)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+	struct kvp_pool *pool = using->call->pool;
+	struct kvp_hold *hold = using->hold;
+	struct kvp_family *family;
+	u32 index;
+	int err;
+
+	if (entry->write_from || entry->computed_to)
+		return kvp_fail(using->call, -EINVAL, KVP_REASON_VALUE, i);
+	err = kvp_block_find_locked(using->call, entry->id, i, &family, &index);
+	if (err)
+		return err;
+	if (!kvp_raw_holds(using->call->client, entry->id))
+		return kvp_fail(using->call, -EPERM, KVP_REASON_NOT_HELD, i);
+	if (!kvp_block_get_locked(pool, family, index, using->call->client->slot))
+		return kvp_fail(using->call, -EOVERFLOW, KVP_REASON_COUNT, i);
+	kvp_block_hold_back_locked(pool, family, index);
+	hold->block[hold->nr++] = family->index << KVP_HOLD_SHIFT | index;
+	if (hold->nr == hold->room)
+		using->hold = kvp_hold_of(list_next_entry(&hold->fenced, list));
+	return 0;
+}
+
+/*
+ * Rows that are written again must be nobody else's: those computed may be a fork's, too, or
+ * published, and those that will be an export's. The rest is the sequence's own.
+ */
+static int kvp_use_check_shared_sliced(struct kvp_using *using, u32 i, const struct kvp_seq *seq)
+{
+	struct kvp_pool *pool = using->call->pool;
+	u64 run = using->entry[i].write_from / pool->index_tokens;
+	u64 end = kvp_nodes_for(pool, min(kvp_seq_will_have(seq), seq->tokens));
+
+	if (run < seq->nr_published)
+		return kvp_fail(using->call, -EBUSY, KVP_REASON_SHARED, i);
+	for (; run < end; run++) {
+		const struct kvp_node *node = &pool->nodes[seq->runs.at[run]];
+
+		/* With zombies perhaps, whose fences have passed. */
+		if (node->uses > 1)
+			kvp_settle_sliced(pool);
+		if (node->state != KVP_NODE_PRIVATE || node->uses > 1)
+			return kvp_fail(using->call, -EBUSY, KVP_REASON_SHARED, i);
+		kvp_slice_step(pool, &using->touched, 1);
+	}
+	return 0;
+}
+
+static int kvp_use_check_rows_sliced(struct kvp_using *using, u32 i, const struct kvp_seq *seq)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+	struct kvp_call *call = using->call;
+	struct kvp_use *arg = call->arg;
+	u64 most = max(kvp_seq_will_have(seq), seq->claimed_to);
+
+	if (entry->write_from == KVP_POS_END)
+		return entry->computed_to ?
+		       kvp_fail(call, -EINVAL, KVP_REASON_VALUE, i) : 0;
+	if (entry->computed_to < entry->write_from)
+		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE, i);
+	if (entry->write_from > most) {
+		arg->position = most;
+		return kvp_fail(call, -EINVAL, KVP_REASON_POSITION, i);
+	}
+	if (entry->computed_to > seq->reserved)
+		return kvp_fail(call, -EINVAL, KVP_REASON_LENGTH, i);
+	return kvp_use_check_shared_sliced(using, i, seq);
+}
+
+/* ---- claims ------------------------------------------------------------------------- */
+
+/* The sequence of an entry, which this call has claimed. */
+static struct kvp_seq *kvp_use_seq_locked(struct kvp_using *using, u32 i)
+{
+	int err;
+
+	return kvp_ids_find_locked(&using->call->client->seqs, using->entry[i].id, &err);
+}
+
+/* Memory for uses that the call did not need, or does not any more. */
+static void kvp_spare_uses_drop_sliced(struct kvp_seq *seq)
+{
+	struct kvp_open_use *uses = seq->spare_uses;
+	u32 max = seq->max_spare;
+
+	seq->spare_uses = NULL;
+	seq->max_spare = 0;
+	if (!max || uses == seq->first_use)
+		return;
+	spin_unlock(&seq->client->pool->lock);
+	kvp_client_free(seq->client, uses, max * sizeof(*uses));
+	spin_lock(&seq->client->pool->lock);
+}
+
+/* One more use of this call for the sequence: room for all of them. */
+static int kvp_use_room_sliced(struct kvp_using *using, struct kvp_seq *seq)
+{
+	struct kvp_client *client = using->call->client;
+	u32 need = seq->nr_uses + seq->claimed_uses + 1;
+	u32 has = max(seq->max_uses, seq->max_spare);
+	struct kvp_open_use *uses;
+	u32 max;
+
+	if (need <= has || has == KVP_MAX_USES)
+		return 0;
+	max = min_t(u32, max(2 * has, need), KVP_MAX_USES);
+	kvp_spare_uses_drop_sliced(seq);
+	spin_unlock(&client->pool->lock);
+	uses = kvp_client_alloc(client, max * sizeof(*uses));
+	spin_lock(&client->pool->lock);
+	using->touched = 0;
+	if (IS_ERR(uses))
+		return PTR_ERR(uses);
+	seq->spare_uses = uses;
+	seq->max_spare = max;
+	return 0;
+}
+
+static struct kvp_seq *kvp_use_claim_seq_sliced(struct kvp_using *using, u32 i)
+{
+	struct kvp_call *call = using->call;
+	struct kvp_seq *seq;
+	int err;
+
+	seq = kvp_ids_find_locked(&call->client->seqs, using->entry[i].id, &err);
+	if (!seq)
+		return ERR_PTR(kvp_fail(call, err, err == -ESTALE ? KVP_REASON_GENERATION :
+					KVP_REASON_NO_SEQ, i));
+	if (!smp_load_acquire(&seq->busy)) {	/* pairs with kvp_seq_end() */
+		WRITE_ONCE(seq->busy, 1);
+		seq->claimer = call;
+		seq->claimed_uses = 0;
+		seq->claimed_to = 0;
+		if (kvp_seq_unsettled(seq))
+			kvp_seq_settle_sliced(call->pool, seq);
+	} else if (seq->claimer != call) {
+		return ERR_PTR(kvp_fail(call, -EBUSY, KVP_REASON_SEQ_BUSY, i));
+	}
+	return seq;
+}
+
+static void kvp_use_unclaim_sliced(struct kvp_seq *seq)
+{
+	kvp_spare_uses_drop_sliced(seq);
+	seq->claimer = NULL;
+	kvp_seq_end(seq);
+}
+
+static int kvp_use_claim_sliced(struct kvp_using *using, u32 i)
+{
+	struct kvp_seq *seq;
+	bool first;
+	int err;
+
+	err = kvp_use_check_fence_locked(using, i);
+	if (err)
+		return err;
+	if (using->entry[i].kind == KVP_USE_BLOCK)
+		return kvp_use_claim_block_locked(using, i);
+	seq = kvp_use_claim_seq_sliced(using, i);
+	if (IS_ERR(seq))
+		return PTR_ERR(seq);
+	first = !seq->claimed_uses;
+	err = kvp_use_check_rows_sliced(using, i, seq);
+	if (!err) {
+		err = kvp_use_room_sliced(using, seq);
+		if (err) {
+			spin_unlock(&using->call->pool->lock);
+			err = kvp_fail_alloc(using->call, err);
+			spin_lock(&using->call->pool->lock);
+		}
+	}
+	if (!err) {
+		seq->claimed_uses++;
+		seq->claimed_to = max(seq->claimed_to, using->entry[i].computed_to);
+	} else if (first) {
+		kvp_use_unclaim_sliced(seq);
+	}
+	return err;
+}
+
+/* ---- adding --------------------------------------------------------------------------- */
+
+/*
+ * @from into @to, which was said before it: as one, it passes with the later value. It keeps the
+ * older number, as what was given back between the two waits for the older one.
+ */
+static void kvp_use_merge(struct kvp_open_use *to, const struct kvp_open_use *from)
+{
+	to->value = max(to->value, from->value);
+	to->write_from = min(to->write_from, from->write_from);
+	to->computed_to = max(to->computed_to, from->computed_to);
+	to->reads_all |= from->reads_all;
+}
+
+/* No room is left: uses of one timeline become one. */
+static void kvp_uses_merge_locked(struct kvp_seq *seq)
+{
+	u32 left = 0;
+	u32 i, j;
+
+	for (i = 0; i < seq->nr_uses; i++) {
+		for (j = 0; j < left; j++)
+			if (seq->uses[j].timeline == seq->uses[i].timeline)
+				break;
+		if (j < left)
+			kvp_use_merge(&seq->uses[j], &seq->uses[i]);
+		else
+			seq->uses[left++] = seq->uses[i];
+	}
+	kvp_less_locked(seq->client->account, KVP_USES, seq->nr_uses - left);
+	seq->nr_uses = left;
+}
+
+/* The memory that the call got for them takes the place of what they had. */
+static void kvp_uses_grow_locked(struct kvp_seq *seq)
+{
+	struct kvp_open_use *uses = seq->uses;
+	u32 max = seq->max_uses;
+
+	memcpy(seq->spare_uses, uses, seq->nr_uses * sizeof(*uses));
+	seq->uses = seq->spare_uses;
+	seq->max_uses = seq->max_spare;
+	seq->spare_uses = uses;
+	seq->max_spare = max;
+}
+
+static void kvp_use_add_seq_locked(struct kvp_using *using, u32 i)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+	struct kvp_seq *seq = kvp_use_seq_locked(using, i);
+	struct kvp_open_use *last = seq->nr_uses ? &seq->uses[seq->nr_uses - 1] : NULL;
+	struct kvp_open_use use = {
+		.value = entry->value,
+		.write_from = entry->write_from,
+		.computed_to = entry->computed_to,
+		.nr = seq->next_use,
+		.timeline = entry->timeline,
+		.reads_all = entry->write_from == KVP_POS_END,
+	};
+
+	/* With one fence they are one: what was given back in between waits for that, too. */
+	if (last && last->timeline == use.timeline && last->value == use.value) {
+		kvp_use_merge(last, &use);
+		return;
+	}
+	if (seq->nr_uses == seq->max_uses && seq->max_spare > seq->max_uses)
+		kvp_uses_grow_locked(seq);
+	if (seq->nr_uses == seq->max_uses)
+		kvp_uses_merge_locked(seq);
+	seq->next_use++;
+	seq->uses[seq->nr_uses++] = use;
+	kvp_more_locked(seq->client->account, KVP_USES, 1);
+	kvp_fenced_add_locked(using->call->pool, &seq->fenced);
+}
+
+static void kvp_use_add_block_locked(struct kvp_using *using, u32 i)
+{
+	struct kvp_fenced *fenced = list_first_entry(&using->holds, struct kvp_fenced, list);
+
+	/* With the first of its blocks; all have their references. */
+	if (!kvp_hold_begins(using, i))
+		return;
+	list_del_init(&fenced->list);
+	kvp_fenced_add_locked(using->call->pool, fenced);
+	kvp_more_locked(using->call->client->account, KVP_USES, kvp_hold_of(fenced)->nr);
+}
+
+static void kvp_use_add_locked(struct kvp_using *using, u32 i)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+	struct kvp_clock *clock;
+
+	clock = &using->call->client->times->clock[array_index_nospec(entry->timeline,
+								      KVP_NR_TIMELINES)];
+	clock->announced = max_t(u64, clock->announced, entry->value);
+	if (entry->kind == KVP_USE_SEQ)
+		kvp_use_add_seq_locked(using, i);
+	else
+		kvp_use_add_block_locked(using, i);
+}
+
+/* ---- the operation ---------------------------------------------------------------------- */
+
+static int kvp_use_sliced(struct kvp_using *using)
+{
+	struct kvp_pool *pool = using->call->pool;
+	int err = 0;
+	u32 i;
+
+	while (!err && using->claimed < using->nr) {
+		err = kvp_use_claim_sliced(using, using->claimed);
+		if (err)
+			break;
+		using->claimed++;
+		kvp_slice_step(pool, &using->touched, 1);
+	}
+	for (i = 0; !err && i < using->nr; i++) {
+		kvp_use_add_locked(using, i);
+		kvp_slice_step(pool, &using->touched, 1);
+	}
+	for (i = 0; i < using->claimed; i++) {
+		struct kvp_seq *seq;
+
+		if (using->entry[i].kind != KVP_USE_SEQ)
+			continue;
+		/* Gone, or another call's, where an entry before named it, too. */
+		seq = kvp_use_seq_locked(using, i);
+		if (seq && seq->claimer == using->call)
+			kvp_use_unclaim_sliced(seq);
+		kvp_slice_step(pool, &using->touched, 1);
+	}
+	return err;
+}
+
+/**
+ * kvp_op_use - KVP_OP_USE
+ * @call: struct kvp_use
+ *
+ * Return: 0 or kvp_fail().
+ */
+int kvp_op_use(struct kvp_call *call)
+{
+	struct kvp_use *arg = call->arg;
+	struct kvp_client *client = call->client;
+	struct kvp_using using = {
+		.call = call,
+		.entry = call->array[0],
+		.nr = arg->nr_entries,
+	};
+	bool raw;
+	int err;
+
+	arg->position = 0;
+	INIT_LIST_HEAD(&using.holds);
+	err = kvp_holds_make(&using);
+	if (err)
+		return err;
+	/* What the client holds of the blocks stays so until the uses have it, too. */
+	raw = !list_empty(&using.holds);
+	using.hold = kvp_hold_of(list_first_entry(&using.holds, struct kvp_fenced, list));
+	if (raw)
+		mutex_lock(&client->raw_lock);
+	spin_lock(&call->pool->lock);
+	err = kvp_use_sliced(&using);
+	spin_unlock(&call->pool->lock);
+	/* Its references go before those of the client can. */
+	kvp_holds_drop(&using);
+	if (raw)
+		mutex_unlock(&client->raw_lock);
+	return err;
+}
