@@ -6,7 +6,7 @@
 
 number='[0-9]+(\.[0-9]+)?'
 verdict="goal (- -|<=$number (met|short))"
-measured="^bench [a-z0-9/M-]+ $number (ns|ns/block|ns/call|miss/block|GB/s|ratio|byte/block|s) $verdict\$"
+measured="^bench [a-z0-9/M-]+ $number (ns|ns/block|ns/call|ns/use|ns/fence|ns/token|miss/block|GB/s|ratio|byte/block|s) $verdict\$"
 skipped="^bench [a-z0-9/M-]+ - [a-zA-Z/]+ goal (-|<=$number) skipped: .+\$"
 
 # lines COUNT - so many lines, all well-formed, of which the verdicts follow from the values.
@@ -27,6 +27,9 @@ cp "$tmp/out" "$tmp/list"
 for name in floor/miss floor/memcmp/16/cold floor/siphash/512/hot floor/memcpy \
 	match-hold/16/{10k,100k,1M} match-hold/512/{10k,100k,1M} publish/16/1M \
 	append-free/16/100k reserve-free/16/100k fork-free/16/10k reclaim/16/100k \
+	use/16/10k use-64/16/100k use-64-by-use/16/10k query/16/1M query-64/16/10k \
+	free-call-fenced-by-free-call/16/10k free-zombie/16/100k free-zombie-ns/16/10k \
+	free-zombie-by-free/16/10k decode-fenced/16/1M decode-fenced-by-decode/16/1M \
 	scale/match-hold/16 scale/publish/16 metadata/16/1M trace/20k trace/200k; do
 	grep -qx "$name" "$tmp/list" || fail "no $name in the list"
 done
@@ -41,6 +44,19 @@ expect 0 "$kvctl" bench --quick --rounds 2 --filter fork-free
 lines 7
 [ "$(grep -c 'skipped: left out by --quick$' "$tmp/out")" -eq 3 ] || fail "not 3 lines skipped"
 grep -Eq "^bench fork-free-ns/16/10k $number ns/block goal - -\$" "$tmp/out" || fail "no ns"
+empty err
+
+# Fences: what the calls say is checked by the bench itself.
+expect 0 "$kvctl" bench --quick --rounds 1 --filter use
+lines "$(grep -c use "$tmp/list")"
+expect 0 "$kvctl" bench --quick --rounds 1 --filter query
+lines "$(grep -c query "$tmp/list")"
+expect 0 "$kvctl" bench --quick --rounds 1 --filter zombie
+lines "$(grep -c zombie "$tmp/list")"
+grep -Eq "^bench free-zombie-ns/16/10k $number ns/block goal - -\$" "$tmp/out" || fail "no zombie"
+grep -Eq "^bench free-zombie-by-free/16/10k $number ratio goal - -\$" "$tmp/out" || fail "no ratio"
+expect 0 "$kvctl" bench --quick --rounds 1 --filter decode
+lines "$(grep -c decode "$tmp/list")"
 empty err
 
 # Bytes are the same each time; a goal that is met, in words and in JSON.

@@ -12,7 +12,7 @@ query .all_visible true
 query '[.clients[].client]' '[1,2]'
 query '.clients[1] | [.rights, .raw, .matches, .charged]' '[["use","publish"],2,1,2]'
 query '.clients[1].families[0]' \
-	'{"family":0,"name":"kv","charged":2,"guaranteed":0,"unmet":0,"limit":null}'
+	'{"family":0,"name":"kv","charged":2,"guaranteed":0,"unmet":0,"limit":null,"held_back":0,"reserve":0}'
 told 'limit b blocks=9 guarantee=4' 'echo ----' 'clients views'
 has out 'family 0 "kv": 2 blocks charged, guaranteed 4 (2 not used), limit 9'
 

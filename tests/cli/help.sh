@@ -3,7 +3,7 @@
 # The command line of kvctl: help, versions, suggestions, wrong options.
 . "$(dirname "$0")/common"
 
-views='create list stat blocks map clients exports top limit revoke destroy fsck'
+views='create list stat blocks map clients exports top limit revoke reap destroy fsck'
 expect 0 "$kvctl" --help
 for verb in $views demo replay gen-trace shell; do
 	has out "  $verb "
@@ -76,7 +76,7 @@ for verb in $views; do
 	has err "unrecognized option '--nonsense'"
 	empty out
 done
-for verb in create stat blocks map clients exports limit fsck; do
+for verb in create stat blocks map clients exports limit reap fsck; do
 	expect 2 "$kvctl" "$verb"
 	has err "kvctl $verb: no POOL given"
 	expect 2 "$kvctl" "$verb" 'inproc:x?blocks=1' y
@@ -89,7 +89,7 @@ for verb in ${views/limit /} demo gen-trace replay bench; do	# limit is a comman
 	printf '%s\n' "$verb --help" 'echo still here'
 done >"$tmp/lines"
 expect 0 "$kvctl" shell "$tmp/lines"
-[ "$(grep -c '^still here$' "$tmp/out")" -eq 15 ] || fail "the shell ended early"
+[ "$(grep -c '^still here$' "$tmp/out")" -eq 16 ] || fail "the shell ended early"
 for verb in ${views/limit /} demo gen-trace replay bench; do
 	echo "$verb --nonsense" >"$tmp/lines"
 	expect 2 "$kvctl" shell "$tmp/lines"

@@ -14,6 +14,8 @@ expect 0 "$kvctl" limit "$pool" --new-clients --family 0 --guarantee 10 --export
 query '[.of, .set]' '["new-clients",{"guarantee":10,"exports":null}]'
 expect 0 "$kvctl" limit "$pool"
 has out 'no clients'
+expect 0 "$kvctl" limit "$pool" --any-uid --tickets 2
+has out 'each uid without limits of its own: open tickets 2'
 expect 0 "$kvctl" limit "$pool" --uid 7
 has out 'uid 7: it has nothing, and no limits of its own'
 expect 0 "$kvctl" limit "$pool" --uid 7 --json

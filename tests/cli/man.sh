@@ -69,4 +69,5 @@ keys top "$kvctl" top "$pool" --json -n 1
 keys limit "$kvctl" limit "$pool" --any-uid --seqs 3 --blocks 2 --json
 printf 'create p --blocks 3\ndestroy p --json\n' >"$tmp/lines"
 keys destroy "$kvctl" shell "$tmp/lines"
+keys reap "$kvctl" reap "$pool" --all --json
 keys replay "$kvctl" replay "$small_trace" --blocks 40 --json

@@ -21,6 +21,8 @@ for verb in create stat blocks map clients exports limit fsck; do
 	lost "$verb" 'x?blocks=3' --json
 	lost "$verb" --help
 done
+lost reap 'x?blocks=3' --all
+lost reap 'x?blocks=3' --all --json
 lost --help
 lost --version
 lost top -b -n 1

@@ -201,6 +201,78 @@ said "$p" "$id" 'batch' '  seq create A 1..8' '  seq append A 9' '  seq append A
 	freed A
 END
 
+# ---- fences ----
+
+said "$p" "$id" 'timeline create gpu' 'timeline create gpu2' 'seq create A 1..6' \
+	'use seq A gpu 1' 'use seq A gpu 2 write_from=0 computed_to=6' 'query gpu:1 gpu:2 gpu2:1' \
+	'signal gpu 1' 'query --watch gpu:2' 'timeline write gpu 2' 'query gpu:2' 'query' \
+	'wait gpu:2 timeout=1' \
+	'seq lengths A' 'signal gpu 2' 'expect error EINVAL/fence-passed' 'signal gpu 3' \
+	'expect error EINVAL/fence-ahead' 'use seq A gpu 3 write_from=7 computed_to=7' \
+	'expect error EINVAL/position' 'wait gpu:3' 'expect error EINVAL/fence-ahead' <<-END
+	pool p client p id 1 rights use publish admin
+	identity llama space $digest
+	timeline gpu index 0
+	timeline gpu2 index 1
+	seq A matched 0 tokens 6 reserved 6
+	use A timeline gpu value 1
+	use A timeline gpu value 2 write_from 0 computed_to 6
+	uses 2 held_back 0 waiting 0 granted 0 backwards 0 jumps 0 ready none
+	fences 0 timeline gpu value 1 passed no seen 0 announced 2
+	fences 1 timeline gpu value 2 passed no seen 0 announced 2
+	fences 2 timeline gpu2 value 1 passed no seen 0 announced 0
+	timeline gpu value 1
+	uses 1 held_back 0 waiting 0 granted 0 backwards 0 jumps 0 ready none
+	fences 0 timeline gpu value 2 passed no seen 1 announced 2
+	timeline gpu value 2
+	uses 0 held_back 0 waiting 0 granted 0 backwards 0 jumps 0 ready fence
+	fences 0 timeline gpu value 2 passed yes seen 2 announced 2
+	uses 0 held_back 0 waiting 0 granted 0 backwards 0 jumps 0 ready none fences none
+	ready fence
+	fences 0 timeline gpu value 2 passed yes seen 2 announced 2
+	seq A reserved 6 tokens 6 computed 6 published 0
+	error EINVAL/fence-passed
+	error EINVAL/fence-ahead
+	error EINVAL/position
+	error EINVAL/fence-ahead
+END
+said "$p" 'timeline create t' 'block alloc b 2' 'use block t 1 $b' 'block unref $b' \
+	'query' 'signal t 1' 'query' 'names' <<-'END'
+	pool p client p id 1 rights use publish admin
+	timeline t index 0
+	blocks 0000000000000001 0000001000000001
+	use 0000000000000001 0000001000000001 timeline t value 1
+	unref 0000000000000001 0000001000000001
+	uses 2 held_back 2 waiting 0 granted 0 backwards 0 jumps 0 ready none fences none
+	timeline t value 1
+	uses 0 held_back 0 waiting 0 granted 0 backwards 0 jumps 0 ready none fences none
+	clients 0 name p pool p current yes
+	names 0 kind timeline name t client p
+	names 1 kind value name b values 0000000000000001 0000001000000001
+END
+
+# ---- admission ----
+
+said "$p" 'admit ask 3 queue=T' 'admit ask 0:2' 'client open c' 'admit ask 4 queue=T' \
+	'admit take T' 'expect error EBUSY/not-granted' 'as p admit drop 2' 'wait --ticket' \
+	'admit take T' 'admit ask 5 queue=U' 'admit cancel U' 'admit drop' 'as p admit drop 1' \
+	'as p admit drop' <<-'END'
+	pool p client p id 1 rights use publish admin
+	state admitted ticket none ahead 0
+	state admitted
+	pool p client c id 2 rights use publish admin
+	state waiting ticket T ahead 0
+	error EBUSY/not-granted
+	state ended
+	ready ticket fences none
+	ticket T state admitted
+	state waiting ticket U ahead 0
+	ticket U state ended
+	state ended
+	state ended
+	state ended
+END
+
 # ---- JSON ----
 
 # json LINES... - the same as said, with set json on after the first.
@@ -280,6 +352,18 @@ cat >"$tmp/lines" <<-'END'
 	block make-private $b[0] d --json
 	block unref $b --json
 	as p seq free B --json
+	timeline create t --json
+	use seq A t 1 --json
+	block alloc e 1 --json
+	use block t 2 $e --json
+	query t:1 --json
+	timeline write t 1 --json
+	wait t:1 --json
+	signal t 2 --json
+	block unref $e --json
+	admit ask 1 --json
+	admit drop --json
+	reap p --all --json
 	names --json
 	stat p --json
 	clients p --json

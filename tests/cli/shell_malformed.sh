@@ -53,6 +53,22 @@ refused 'block unref $x' "no value 'x'; expected one made by \`let' or by a comm
 refused 'block unref $' "'\$' is no value; expected \$NAME"
 refused 'block alloc my-blocks 1' "'my-blocks' is no name of a value; expected letters, digits and '_'"
 refused 'block ref none seq=A match=m' 'block ref: seq= with match=; expected one of them'
+refused 'timeline make t' "unknown command 'timeline'; expected timeline create, timeline write"
+refused 'timeline create -t' "'-t' is no name; expected 1 to 63 letters, digits, '.', '_' and '-'"
+refused 'use A gpu 1' "unknown command 'use'; expected use seq, use block"
+refused 'use seq A gpu 1' "no timeline 'gpu'; expected the name of one made before"
+refused 'use seq A' 'use seq: too few words; expected use seq SEQ TIMELINE VALUE [write_from=N computed_to=N]'
+refused 'use block gpu 1 12' "'12' is no block; expected 16 hexadecimal digits, none, or a value (\$NAME)"
+refused 'signal gpu 1' "no timeline 'gpu'; expected the name of one made before"
+refused 'query gpu' "fence is 'gpu'; expected TIMELINE:VALUE"
+refused 'query gpu:1' "no timeline 'gpu'; expected the name of one made before"
+refused 'wait timeout=x' "timeout is 'x'; expected a whole number 0..3600000"
+refused 'sleep long' "milliseconds is 'long'; expected a whole number 0..3600000"
+refused 'admit ask' 'admit ask: too few words; expected admit ask BLOCKS|FAMILY:BLOCKS... [queue=TICKET]'
+refused 'admit ask many' "'many' is no need of blocks; expected BLOCKS, or FAMILY:BLOCKS, as numbers"
+refused 'admit ask x:1' "'x:1' is no need of blocks; expected BLOCKS, or FAMILY:BLOCKS, as numbers"
+refused 'admit ask 1 queue=-' "'-' is no name; expected 1 to 63 letters, digits, '.', '_' and '-'"
+refused 'admit take T' "no ticket 'T'; expected the name of one made before"
 refused 'limit p' 'limit: nothing to set; expected KEY=NUMBER or KEY=none'
 refused 'limit q blocks=3' "no client 'q'; expected one made by \`pool create', \`pool open' or \`client open'"
 refused 'limit p blocks=many' "blocks is 'many'; expected a whole number 0..9223372036854775807"

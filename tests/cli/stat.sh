@@ -13,7 +13,8 @@ has out '  clients                                           2'
 
 told 'stat views --json'
 query '[.pool, .mode, .persistent, .policy, .clients]' '["views","0600",false,"lru",2]'
-query .objects '{"seqs":2,"slots":22,"raw":2,"matches":1,"exports":0,"backings":3}'
+query .objects '{"seqs":2,"slots":22,"raw":2,"matches":1,"exports":0,"backings":3,"zombies":0,"uses":0,"tickets":0,"tickets_waiting":0,"quarantined":0}'
+query '[.strict, .grace_ns]' '[false,2000000000]'
 query '.families[0].states' \
 	'{"free":29,"reserved":0,"held":5,"idle":6,"held-back":0,"retired":0}'
 query '.families[0] | [.covered, .matched, .published, .charged]' '[4,1,8,5]'

@@ -20,7 +20,7 @@
 
 #define CT_SIZE(array)		(sizeof(array) / sizeof((array)[0]))
 #define CT_STRUCT_ROOM		4352	/* of a struct in the arena: a page, and a tail beyond it */
-#define CT_ARG_BYTES		256	/* of the longest struct that shapes.c knows */
+#define CT_ARG_BYTES		384	/* of the longest struct that shapes.c knows */
 #define CT_MAX_ARRAYS		3
 #define CT_MAX_ENTRIES		80	/* of a batch that has entries */
 

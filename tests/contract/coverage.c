@@ -35,7 +35,7 @@ static const __u16 main_errnos[] = {
 
 static const __u16 device_errnos[] = {
 	EINVAL, EFAULT, EOPNOTSUPP, ENOENT, ESTALE, EBUSY, EPERM, EACCES, EDQUOT, EKEYREJECTED,
-	EBADF,
+	EBADF, EOWNERDEAD,
 };
 
 /* Of the stream that every door has: all that one thread can meet in a small pool. */
@@ -52,6 +52,7 @@ static const __u8 main_never[] = {
 	KVP_REASON_FOREIGN,
 	KVP_REASON_LIMIT_EXPORTS,
 	KVP_REASON_DOOR,
+	KVP_REASON_MAKER_DEAD,
 };
 
 /* Of the other stream. */
@@ -64,6 +65,8 @@ static const __u8 device_always[] = {
 	KVP_REASON_STATE_FAMILY,
 	KVP_REASON_SEAL,
 	KVP_REASON_VALUE,
+	KVP_REASON_FENCE_OPEN,
+	KVP_REASON_MAKER_DEAD,
 };
 
 static bool listed(const __u8 *list, __u32 nr, __u32 value)

@@ -57,7 +57,7 @@ static __u64 wrong_block(void)
 	}
 }
 
-static __u64 held_block(const struct st_slot *slot)
+__u64 st_held_block(const struct st_slot *slot)
 {
 	if (!slot->nr_raw || st_once(14))
 		return wrong_block();
@@ -74,7 +74,7 @@ static void held_blocks(const struct st_slot *slot, struct ct_call *call, bool d
 
 	for (i = 0; i < nr; i++)
 		ids[i] = distinct && slot->nr_raw >= nr ? slot->raw[(from + i) % slot->nr_raw] :
-							  held_block(slot);
+							  st_held_block(slot);
 	if (st_once(10))
 		ids[nr - 1] = KVP_BLOCK_NULL;
 	if (st_once(10))
@@ -125,7 +125,7 @@ static void make_private(struct st_slot *slot, struct ct_call *call)
 {
 	struct kvp_block_make_private *arg = (void *)call->before;
 
-	arg->block = held_block(slot);
+	arg->block = st_held_block(slot);
 }
 
 static void learn_private(struct st_slot *slot, const struct ct_call *call)

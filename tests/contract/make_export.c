@@ -78,6 +78,13 @@ static void make_import(struct st_slot *slot, struct ct_call *call)
 	arg->fd = nr_exports && !st_once(6) ? exports[st_below(nr_exports)].fd : other_file();
 }
 
+void st_import_last(struct ct_call *call)
+{
+	struct kvp_seq_import *arg = (void *)call->before;
+
+	arg->fd = exports[nr_exports - 1].fd;
+}
+
 static void learn_import(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_import *arg = (void *)call->after;
@@ -96,8 +103,8 @@ static void make_revoke(struct st_slot *slot, struct ct_call *call)
 }
 
 const struct st_maker st_export_makers[] = {
-	{ KVP_OP_SEQ_EXPORT, 6, false, make_export, learn_export },
-	{ KVP_OP_SEQ_IMPORT, 8, false, make_import, learn_import },
+	{ KVP_OP_SEQ_EXPORT, 8, false, make_export, learn_export },
+	{ KVP_OP_SEQ_IMPORT, 14, false, make_import, learn_import },
 	{ KVP_OP_EXPORT_REVOKE, 3, false, make_revoke, NULL },
 	{ }
 };

@@ -25,6 +25,8 @@ static void make_create(struct st_slot *slot, struct ct_call *call)
 	arg->mode = st_once(3) ? 0600 : 0666;
 	if (st_once(3))
 		arg->head.flags = st_below(4);
+	/* Blocks that came back after a time would be seen in one run and not in another. */
+	arg->head.flags |= KVP_POOL_STRICT;
 	for (i = 0; i < nr; i++) {
 		family[i].kind = 1 + st_below(3);
 		family[i].block_tokens = family[i].kind == KVP_FAMILY_STATE ? 1 : 4;
@@ -60,6 +62,9 @@ static void make_create(struct st_slot *slot, struct ct_call *call)
 		break;
 	case 8:
 		strcpy(arg->name, "not/allowed");
+		break;
+	case 9:
+		arg->grace_ms = 1000;
 		break;
 	default:
 		break;
@@ -145,6 +150,7 @@ static void set_unlimited(struct kvp_limit *arg)
 	arg->metadata_bytes = KVP_UNLIMITED;
 	arg->exports = KVP_UNLIMITED;
 	arg->backings = KVP_UNLIMITED;
+	arg->tickets = KVP_UNLIMITED;
 }
 
 static void undo_limit(struct kvp_limit *arg)
@@ -193,7 +199,7 @@ static void make_limit(struct st_slot *slot, struct ct_call *call)
 		return;
 	}
 	pick_limited(arg);
-	arg->mask = 1 << st_below(9);
+	arg->mask = 1 << st_below(10);
 	if (st_once(16))
 		arg->mask = 1 << 12;
 	arg->family = st_pick_family();
@@ -205,6 +211,7 @@ static void make_limit(struct st_slot *slot, struct ct_call *call)
 	arg->matches = st_below(3);
 	arg->exports = st_below(3);
 	arg->backings = st_below(3);
+	arg->tickets = st_below(3);
 	/* Between none and any it would depend on the sizes of this build's objects. */
 	arg->metadata_bytes = 0;
 }

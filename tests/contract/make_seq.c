@@ -91,6 +91,14 @@ struct st_seq *st_seq_add(struct st_slot *slot, __u64 id, __u64 tokens)
 	return seq;
 }
 
+void st_seq_computes(struct st_slot *slot, __u64 id, __u64 tokens)
+{
+	struct st_seq *seq = find(slot, id);
+
+	if (seq && seq->computed < tokens)
+		seq->computed = tokens;
+}
+
 static void make_create(struct st_slot *slot, struct ct_call *call)
 {
 	struct kvp_seq_create *arg = (void *)call->before;

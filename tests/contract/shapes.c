@@ -83,6 +83,8 @@ static const struct ct_field family_stats_fields[] = {
 	FIELD(kvp_family_stats, guaranteed, CT_NUMBER),
 	FIELD(kvp_family_stats, unmet, CT_NUMBER),
 	FIELD(kvp_family_stats, limit, CT_HEX),
+	FIELD(kvp_family_stats, held_back, CT_NUMBER),
+	FIELD(kvp_family_stats, reserve, CT_NUMBER),
 };
 static const struct ct_shape family_stats_shape = SHAPE(kvp_family_stats, family_stats_fields);
 
@@ -109,6 +111,8 @@ static const struct ct_field block_entry_fields[] = {
 	FIELD(kvp_block_entry, space, CT_SPACE),
 	FIELD(kvp_block_entry, part, CT_NUMBER),
 	FIELD(kvp_block_entry, flags, CT_HEX),
+	FIELD(kvp_block_entry, held_back, CT_NUMBER),
+	FIELD(kvp_block_entry, reserved, CT_NUMBER),
 };
 static const struct ct_shape block_entry_shape = SHAPE(kvp_block_entry, block_entry_fields);
 
@@ -128,6 +132,11 @@ static const struct ct_field client_entry_fields[] = {
 	FIELD(kvp_client_entry, pid, CT_HIDDEN),	/* each run is a process of its own */
 	FIELD(kvp_client_entry, flags, CT_HEX),
 	FIELD(kvp_client_entry, command, CT_HIDDEN),	/* the 32-bit program has another name */
+	FIELD(kvp_client_entry, zombies, CT_NUMBER),
+	FIELD(kvp_client_entry, uses, CT_NUMBER),
+	FIELD(kvp_client_entry, held_back, CT_NUMBER),
+	FIELD(kvp_client_entry, tickets, CT_NUMBER),
+	FIELD(kvp_client_entry, grace_ns, CT_HEX),	/* the stream's pools are strict */
 };
 static const struct ct_shape client_entry_shape = SHAPE(kvp_client_entry, client_entry_fields);
 
@@ -145,6 +154,32 @@ static const struct ct_field event_fields[] = {
 	FIELD(kvp_event, client, CT_CLIENT),
 };
 static const struct ct_shape event_shape = SHAPE(kvp_event, event_fields);
+
+static const struct ct_field use_entry_fields[] = {
+	FIELD(kvp_use_entry, kind, CT_NUMBER),
+	FIELD(kvp_use_entry, timeline, CT_NUMBER),
+	FIELD(kvp_use_entry, id, CT_HEX),
+	FIELD(kvp_use_entry, value, CT_HEX),
+	FIELD(kvp_use_entry, write_from, CT_HEX),
+	FIELD(kvp_use_entry, computed_to, CT_HEX),
+};
+static const struct ct_shape use_entry_shape = SHAPE(kvp_use_entry, use_entry_fields);
+
+static const struct ct_field fence_fields[] = {
+	FIELD(kvp_fence, timeline, CT_NUMBER),
+	FIELD(kvp_fence, passed, CT_NUMBER),
+	FIELD(kvp_fence, value, CT_HEX),
+	FIELD(kvp_fence, seen, CT_NUMBER),
+	FIELD(kvp_fence, announced, CT_NUMBER),
+};
+static const struct ct_shape fence_shape = SHAPE(kvp_fence, fence_fields);
+
+static const struct ct_field admit_need_fields[] = {
+	FIELD(kvp_admit_need, family, CT_NUMBER),
+	FIELD(kvp_admit_need, reserved, CT_NUMBER),
+	FIELD(kvp_admit_need, blocks, CT_NUMBER),
+};
+static const struct ct_shape admit_need_shape = SHAPE(kvp_admit_need, admit_need_fields);
 
 static const struct ct_field batch_entry_fields[] = {
 	FIELD(kvp_batch_entry, op, CT_HEX),
@@ -177,6 +212,8 @@ static const struct ct_field pool_create_fields[] = {
 	FIELD(kvp_pool_create, client, CT_CLIENT),
 	FIELD(kvp_pool_create, rights, CT_HEX),
 	FIELD(kvp_pool_create, reserved, CT_NUMBER),
+	FIELD(kvp_pool_create, grace_ms, CT_NUMBER),
+	FIELD(kvp_pool_create, reserved2, CT_NUMBER),
 };
 
 static const struct ct_field pool_attach_fields[] = {
@@ -206,6 +243,8 @@ static const struct ct_field pool_info_fields[] = {
 	FIELD(kvp_pool_info, nodes, CT_NUMBER),
 	/* Locks and lists are of other sizes in the kernel; so in struct kvp_stats. */
 	FIELD(kvp_pool_info, metadata_bytes, CT_HIDDEN),
+	FIELD(kvp_pool_info, grace_ms, CT_NUMBER),
+	FIELD(kvp_pool_info, reserved2, CT_NUMBER),
 };
 
 static const struct ct_field pool_list_fields[] = {
@@ -232,6 +271,7 @@ static const struct ct_field limit_fields[] = {
 	FIELD(kvp_limit, metadata_bytes, CT_HEX),
 	FIELD(kvp_limit, exports, CT_HEX),
 	FIELD(kvp_limit, backings, CT_HEX),
+	FIELD(kvp_limit, tickets, CT_HEX),
 };
 
 static const struct ct_field backing_fields[] = {
@@ -396,6 +436,52 @@ static const struct ct_field reclaim_fields[] = {
 	FIELD(kvp_prefix_reclaim, nodes, CT_NUMBER),
 };
 
+static const struct ct_field timeline_create_fields[] = {
+	FIELD(kvp_timeline_create, timeline, CT_NUMBER),
+	FIELD(kvp_timeline_create, reserved, CT_NUMBER),
+};
+
+static const struct ct_field use_fields[] = {
+	FIELD(kvp_use, entries, CT_POINTER),
+	FIELD(kvp_use, nr_entries, CT_NUMBER),
+	FIELD(kvp_use, reserved, CT_NUMBER),
+	FIELD(kvp_use, position, CT_NUMBER),
+};
+
+static const struct ct_field signal_fields[] = {
+	FIELD(kvp_signal, timeline, CT_NUMBER),
+	FIELD(kvp_signal, reserved, CT_NUMBER),
+	FIELD(kvp_signal, value, CT_HEX),
+};
+
+static const struct ct_field query_fields[] = {
+	FIELD(kvp_query, fences, CT_POINTER),
+	FIELD(kvp_query, nr_fences, CT_NUMBER),
+	FIELD(kvp_query, granted, CT_NUMBER),
+	FIELD(kvp_query, waiting, CT_NUMBER),
+	FIELD(kvp_query, uses, CT_NUMBER),
+	FIELD(kvp_query, held_back, CT_NUMBER),
+	FIELD(kvp_query, backwards, CT_NUMBER),
+	FIELD(kvp_query, jumps, CT_NUMBER),
+	FIELD(kvp_query, ready, CT_HEX),
+	FIELD(kvp_query, reserved, CT_NUMBER),
+};
+
+static const struct ct_field reap_fields[] = {
+	FIELD(kvp_reap, client, CT_CLIENT),
+	FIELD(kvp_reap, clients, CT_NUMBER),
+	FIELD(kvp_reap, reserved, CT_NUMBER),
+	FIELD(kvp_reap, blocks, CT_NUMBER),
+};
+
+static const struct ct_field admit_fields[] = {
+	FIELD(kvp_admit, needs, CT_POINTER),
+	FIELD(kvp_admit, nr_needs, CT_NUMBER),
+	FIELD(kvp_admit, state, CT_NUMBER),
+	FIELD(kvp_admit, ticket, CT_HEX),
+	FIELD(kvp_admit, ahead, CT_NUMBER),
+};
+
 static const struct ct_field stats_fields[] = {
 	FIELD(kvp_stats, client, CT_WHO),
 	FIELD(kvp_stats, families, CT_POINTER),
@@ -426,6 +512,15 @@ static const struct ct_field stats_fields[] = {
 	FIELD(kvp_stats, refused_limit, CT_NUMBER),
 	FIELD(kvp_stats, exports, CT_NUMBER),
 	FIELD(kvp_stats, backings, CT_NUMBER),
+	FIELD(kvp_stats, zombies, CT_NUMBER),
+	FIELD(kvp_stats, uses, CT_NUMBER),
+	FIELD(kvp_stats, tickets, CT_NUMBER),
+	FIELD(kvp_stats, tickets_waiting, CT_NUMBER),
+	FIELD(kvp_stats, tickets_granted, CT_NUMBER),
+	FIELD(kvp_stats, quarantined, CT_NUMBER),
+	FIELD(kvp_stats, backwards, CT_NUMBER),
+	FIELD(kvp_stats, jumps, CT_NUMBER),
+	FIELD(kvp_stats, scans, CT_HIDDEN),		/* by a timer of the device's */
 };
 
 static const struct ct_field audit_fields[] = {
@@ -551,6 +646,20 @@ const struct ct_op ct_ops[] = {
 	  .flags = KVP_INVALIDATE_FLAGS_ALL, .nr_arrays = 2,
 	  .array = { TOKENS(kvp_prefix_invalidate), EXTRAS(kvp_prefix_invalidate) } },
 	{ OP(PREFIX_RECLAIM, "prefix-reclaim", kvp_prefix_reclaim, reclaim_fields) },
+	{ OP(TIMELINE_CREATE, "timeline-create", kvp_timeline_create, timeline_create_fields) },
+	{ OP(USE, "use", kvp_use, use_fields), .nr_arrays = 1,
+	  .array = { ARRAY(kvp_use, entries, nr_entries, KVP_MAX_CALL_BLOCKS, CT_IN,
+			   use_entry_shape) } },
+	{ OP(SIGNAL, "signal", kvp_signal, signal_fields) },
+	{ OP(QUERY, "query", kvp_query, query_fields), .flags = KVP_QUERY_FLAGS_ALL,
+	  .nr_arrays = 1,
+	  .array = { ARRAY(kvp_query, fences, nr_fences, KVP_MAX_BATCH, CT_INOUT,
+			   fence_shape) } },
+	{ OP(REAP, "reap", kvp_reap, reap_fields) },
+	{ OP(ADMIT, "admit", kvp_admit, admit_fields), .flags = KVP_ADMIT_FLAGS_ALL,
+	  .nr_arrays = 1,
+	  .array = { ARRAY(kvp_admit, needs, nr_needs, KVP_MAX_FAMILIES, CT_IN,
+			   admit_need_shape) } },
 	{ OP(STATS, "stats", kvp_stats, stats_fields), .flags = KVP_STATS_FLAGS_ALL,
 	  .nr_arrays = 1,
 	  .array = { ARRAY(kvp_stats, families, nr_families, KVP_MAX_FAMILIES, CT_OUT,

@@ -109,8 +109,8 @@ const char *st_pick_name(void)
 /* ---- makers ---- */
 
 static const struct st_maker *const makers[] = {
-	st_pool_makers, st_block_makers, st_seq_makers, st_prefix_makers, st_watch_makers,
-	st_batch_makers, st_export_makers,
+	st_pool_makers, st_block_makers, st_seq_makers, st_prefix_makers, st_fence_makers,
+	st_admit_makers, st_watch_makers, st_batch_makers, st_export_makers,
 };
 
 static __u32 nr_makers(void)
@@ -195,10 +195,28 @@ static void finish(struct st_slot *slot, struct ct_call *call)
 		maker->learn(slot, call);
 }
 
+/*
+ * What follows when fences pass comes by itself: sooner or later, and by a timer of the device's.
+ * Whoever looks brings it at once, and the end of that call serves who waits.
+ */
+static void settle(struct st_slot *slot)
+{
+	struct kvp_stats arg;
+	__u32 i;
+
+	for (i = 0; i < 2; i++) {
+		memset(&arg, 0, sizeof(arg));
+		arg.head.size = sizeof(arg);
+		ct_door->call(slot->conn, KVP_OP_STATS, &arg, sizeof(arg));
+	}
+}
+
 static void send(struct st_slot *slot, struct ct_call *call)
 {
 	ct_call_send(slot->conn, call);
 	finish(slot, call);
+	if (call->nr == KVP_OP_SIGNAL)
+		settle(slot);
 }
 
 /* What a fault has left, for all to see. */
@@ -227,6 +245,8 @@ static bool do_fault(struct st_slot *slot, struct ct_call *call)
 	if (call->result)
 		ct_device_wait(clients);
 	finish(slot, call);
+	if (call->nr == KVP_OP_SIGNAL)
+		settle(slot);
 	show_counters(slot);
 	return true;
 }
@@ -265,6 +285,7 @@ static void client_close(__u32 i)
 {
 	struct st_slot *slot = &st.slot[i];
 
+	st.dead = slot->client;
 	ct_door->close(slot->conn);
 	slot->conn = NULL;
 	ct_say("s%u closes", i);
@@ -291,6 +312,8 @@ static void make_pool(const struct shape *shape)
 		arg->head.flags |= KVP_POOL_PERSISTENT;
 	if (st_once(3))
 		arg->head.flags |= KVP_POOL_STAGED;
+	/* With a grace time it would depend on time what comes back when. */
+	arg->head.flags |= KVP_POOL_STRICT;
 	must(&st.slot[0], &call);
 }
 
@@ -325,7 +348,9 @@ static __u32 unattached_op(void)
 
 static __u32 attached_op(const struct st_slot *slot)
 {
-	static const __u32 unknown[] = { 0x0a, 0x0f, 0x14, 0x2c, 0x45, 0x85, 0x91, 0xff };
+	static const __u32 unknown[] = {
+		0x0a, 0x0f, 0x14, 0x2c, 0x45, 0x65, 0x71, 0x85, 0x91, 0xff,
+	};
 
 	if (st_once(100))
 		return unknown[st_below(CT_SIZE(unknown))];
@@ -339,6 +364,10 @@ static __u32 attached_op(const struct st_slot *slot)
 		return KVP_OP_PREFIX_RELEASE;
 	if (slot->nr_raw > 24 && st_once(3))
 		return KVP_OP_BLOCK_UNREF;
+	if (!slot->nr_timelines && st_once(6))
+		return KVP_OP_TIMELINE_CREATE;
+	if (slot->nr_tickets && st_once(12))
+		return KVP_OP_ADMIT;
 	return st_maker_pick(false)->nr;
 }
 
@@ -367,6 +396,7 @@ static void limit_story(void)
 		{ KVP_LIMIT_MATCHES, KVP_OP_PREFIX_MATCH, 0 },
 		{ KVP_LIMIT_METADATA, KVP_OP_SEQ_CREATE, 0 },
 		{ KVP_LIMIT_BACKINGS, KVP_OP_BACKING_ADD, 0 },
+		{ KVP_LIMIT_TICKETS, KVP_OP_ADMIT, 0 },
 		{ KVP_LIMIT_EXPORTS, KVP_OP_SEQ_EXPORT, 0 },
 	};
 	__u32 i = st_below(CT_SIZE(stories) - !st.device);
@@ -379,6 +409,77 @@ static void limit_story(void)
 	for (k = 0; k < FEW; k++)
 		do_op(&st.slot[0], stories[i].nr);
 	set_limit(client, stories[i].bit, false);
+}
+
+/* More timelines than there can be. */
+static void timeline_story(void)
+{
+	__u32 k;
+
+	for (k = 0; k < KVP_NR_TIMELINES + 2; k++)
+		do_op(&st.slot[0], KVP_OP_TIMELINE_CREATE);
+}
+
+/* A call of which some fields are set already. */
+static int send_ready(struct st_slot *slot, struct ct_call *call)
+{
+	ct_call_place(call);
+	send(slot, call);
+	return call->result;
+}
+
+static int simple_op(struct st_slot *slot, __u32 nr, __u64 seq, __u64 value)
+{
+	struct ct_call call;
+
+	ct_arena_reset();
+	ct_call_begin(&call, nr);
+	ct_put((__u8 *)call.before + sizeof(struct kvp_head), 8, seq);
+	ct_put((__u8 *)call.before + sizeof(struct kvp_head) + 8, 8, value);
+	return send_ready(slot, &call);
+}
+
+/* The fence of timeline 0 that has not been said yet, for work that computes all of it. */
+static int use_all(struct st_slot *slot, const struct st_seq *seq)
+{
+	struct kvp_use_entry *entry;
+	struct ct_call call;
+
+	ct_arena_reset();
+	ct_call_begin(&call, KVP_OP_USE);
+	entry = ct_call_array(&call, 0, 1);
+	entry->kind = KVP_USE_SEQ;
+	entry->id = seq->id;
+	entry->value = slot->announced[0] + 1;
+	entry->computed_to = seq->tokens;
+	return send_ready(slot, &call);
+}
+
+/* An export of rows that a step was to compute, which failed: nobody can import it. */
+static void failed_step_story(struct st_slot *slot)
+{
+	struct kvp_seq_create *create;
+	struct ct_call call;
+	struct st_seq *seq;
+
+	if (!slot->nr_timelines)
+		do_op(slot, KVP_OP_TIMELINE_CREATE);
+	ct_arena_reset();
+	ct_call_begin(&call, KVP_OP_SEQ_CREATE);
+	create = (void *)call.before;
+	create->head.flags = KVP_SEQ_NO_MATCH;
+	st_tokens(&call, 0, 0, 0, 4);
+	if (!slot->nr_timelines || slot->nr_seqs == ST_MAX_SEQS || send_ready(slot, &call))
+		return;
+	seq = &slot->seq[slot->nr_seqs - 1];
+	if (use_all(slot, seq) || simple_op(slot, KVP_OP_SEQ_EXPORT, seq->id, 0))
+		return;
+	simple_op(slot, KVP_OP_SEQ_TRUNCATE, seq->id, 0);
+	simple_op(slot, KVP_OP_SIGNAL, 0, slot->announced[0]);
+	ct_arena_reset();
+	ct_call_begin(&call, KVP_OP_SEQ_IMPORT);
+	st_import_last(&call);
+	send_ready(slot, &call);
 }
 
 /* False: the pool of the scene is gone. */
@@ -394,6 +495,10 @@ static bool step(void)
 	}
 	if (st_once(60) && st.slot[0].attached)
 		limit_story();
+	if (st_once(2000) && st.slot[0].attached)
+		timeline_story();
+	if (st.device && st_once(100) && slot->attached)
+		failed_step_story(slot);
 	return do_op(slot, slot->attached ? attached_op(slot) : unattached_op()) != -EIO || i;
 }
 

@@ -16,6 +16,8 @@
 #define ST_OLD		32		/* ids that were good once */
 #define ST_SPAN		12
 #define ST_MAX_LIMITS	8
+#define ST_TIMELINES	3		/* of a client that uses name */
+#define ST_MAX_TICKETS	8
 #define ST_UNKNOWN	(1ULL << 40)	/* an id that nobody has */
 #define ST_GUEST_UID	1001
 
@@ -50,6 +52,11 @@ struct st_slot {
 	__u32 nr_matches;
 	__u64 raw[ST_MAX_RAW];
 	__u32 nr_raw;
+	__u32 nr_timelines;
+	__u64 announced[ST_TIMELINES];
+	__u64 shown[ST_TIMELINES];
+	__u64 ticket[ST_MAX_TICKETS];
+	__u32 nr_tickets;
 	struct st_span span;
 	__u64 cursor;
 };
@@ -72,6 +79,7 @@ struct st_limit {
  * @nr_families: of the pool of this scene
  * @capacity: tokens that fit into it
  * @index_tokens: of a node
+ * @dead: id of the client that was closed last
  * @device: with what only the device has: exports, and memory that faults
  */
 struct st_stream {
@@ -84,6 +92,7 @@ struct st_stream {
 	__u32 nr_families;
 	__u32 capacity;
 	__u32 index_tokens;
+	__u64 dead;
 	bool device;
 };
 
@@ -121,6 +130,11 @@ __u32 st_pick_space(void);
 __u32 st_pick_length(void);
 /* A sequence whose tokens are all computed. */
 struct st_seq *st_seq_add(struct st_slot *slot, __u64 id, __u64 tokens);
+/* So many tokens of it will be computed, if it is one of the client's. */
+void st_seq_computes(struct st_slot *slot, __u64 id, __u64 tokens);
+
+/* A block of which the client has a raw reference; now and then a wrong one (make_block.c). */
+__u64 st_held_block(const struct st_slot *slot);
 
 /* ---- calls ---- */
 
@@ -141,7 +155,8 @@ struct st_maker {
 };
 
 extern const struct st_maker st_pool_makers[], st_block_makers[], st_seq_makers[],
-	st_prefix_makers[], st_watch_makers[], st_batch_makers[], st_export_makers[];
+	st_prefix_makers[], st_fence_makers[], st_admit_makers[], st_watch_makers[],
+	st_batch_makers[], st_export_makers[];
 
 /* NULL: there is none of that number. */
 const struct st_maker *st_maker_find(__u32 nr);
@@ -162,6 +177,8 @@ void st_batch_take(const struct ct_call *batch);
 
 /* ---- only with st.device ---- */
 
+/* The file of the export that was made last, into an import (make_export.c). */
+void st_import_last(struct ct_call *call);
 /* Close exports until @left are open (make_export.c). */
 void st_exports_close(__u32 left);
 /* Send the call through memory that faults (faults.c); false: it was malformed otherwise. */

@@ -5,9 +5,10 @@
  * table (kvp_op_find()), so that a new operation is fuzzed without a line here; fuzz_fields
  * only says which values of a field are interesting.
  *
- * The caller's memory is one arena. The door of this file refuses what lies outside with
+ * The caller's memory is one arena. The door to it (fuzz_door.h) refuses what lies outside with
  * EFAULT, as a kernel would, and hands out exact copies, so that ASan sees a core that reads or
- * writes one element too many.
+ * writes one element too many. Timelines are written in their page, too, as whoever maps it may
+ * do at any time.
  *
  * Checked after every call: a failure has a known errno and a reason, and has changed no counter.
  * Every FUZZ_AUDIT calls, and at the end: the audit finds nothing.
@@ -15,184 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core.h"
+#include "fuzz_door.h"
 
 #define FUZZ_CLIENTS	4		/* client 0 owns the pool, audits and lives to the end */
 #define FUZZ_STEPS	256		/* calls of one input at most */
 #define FUZZ_AUDIT	32
 #define FUZZ_IDS	64		/* remembered of each kind, power of two */
-#define FUZZ_EXPORTS	4		/* open at a time */
-#define FUZZ_FIRST_FD	10
-#define FUZZ_ARENA	(256 << 10)
 #define FUZZ_MAX_NR	48		/* elements of an honest array */
-
-/* ---- the input ---- */
-
-static const u8 *fuzz_at;
-static size_t fuzz_left;
-
-static u8 fuzz_byte(void)
-{
-	if (!fuzz_left)
-		return 0;
-	fuzz_left--;
-	return *fuzz_at++;
-}
-
-static u64 fuzz_u64(void)
-{
-	u64 value = 0;
-	int i;
-
-	for (i = 0; i < 8; i++)
-		value = value << 8 | fuzz_byte();
-	return value;
-}
-
-/* True once in @n times; costs a byte. */
-static bool fuzz_rarely(u8 n)
-{
-	return fuzz_byte() % n == n - 1;
-}
-
-/* ---- the caller's memory, and the door to it ---- */
-
-static u8 fuzz_arena[FUZZ_ARENA] __attribute__((aligned(64)));
-static size_t fuzz_used;
-static u32 fuzz_fault;			/* the how manieth write from now fails; 0: none */
-
-static void *fuzz_room(size_t len)
-{
-	size_t at = fuzz_used;
-
-	fuzz_used += (len + 63) & ~(size_t)63;
-	if (fuzz_used > FUZZ_ARENA)
-		abort();
-	memset(fuzz_arena + at, 0, len);
-	return fuzz_arena + at;
-}
-
-static bool fuzz_inside(u64 addr, size_t len)
-{
-	u64 start = (u64)(uintptr_t)fuzz_arena;
-
-	return addr >= start && addr - start <= FUZZ_ARENA &&
-	       len <= FUZZ_ARENA - (addr - start);
-}
-
-static bool fuzz_write_fails(void)
-{
-	return fuzz_fault && !--fuzz_fault;
-}
-
-static int fuzz_read(void *dst, u64 addr, size_t len)
-{
-	if (!fuzz_inside(addr, len))
-		return -EFAULT;
-	memcpy(dst, (void *)(uintptr_t)addr, len);
-	return 0;
-}
-
-static int fuzz_write(u64 addr, const void *src, size_t len)
-{
-	if (!fuzz_inside(addr, len) || fuzz_write_fails())
-		return -EFAULT;
-	memcpy((void *)(uintptr_t)addr, src, len);
-	return 0;
-}
-
-static void *fuzz_array_out(u64 addr, size_t len, void *room)
-{
-	void *mem;
-
-	if (!fuzz_inside(addr, len))
-		return ERR_PTR(-EFAULT);
-	mem = calloc(1, len);
-	return mem ? mem : ERR_PTR(-ENOMEM);
-}
-
-static void *fuzz_array_in(u64 addr, size_t len, void *room)
-{
-	void *mem = fuzz_array_out(addr, len, room);
-
-	if (!IS_ERR(mem))
-		memcpy(mem, (void *)(uintptr_t)addr, len);
-	return mem;
-}
-
-static int fuzz_array_put(void *mem, void *room, u64 addr, size_t len, bool out)
-{
-	/* What cannot be brought is put again, without @out. */
-	if (out && fuzz_write_fails())
-		return -EFAULT;
-	if (out)
-		memcpy((void *)(uintptr_t)addr, mem, len);
-	free(mem);
-	return 0;
-}
-
-static void *fuzz_backing_take(s32 fd, u32 kind, u64 length)
-{
-	return fd == 1 ? malloc(1) : ERR_PTR(-EKEYREJECTED);
-}
-
-static s32 fuzz_backing_give(void *object)
-{
-	return 1;
-}
-
-/* Files of exports; a descriptor is a place here. */
-static struct kvp_export *fuzz_export[FUZZ_EXPORTS];
-
-static s32 fuzz_export_give(struct kvp_export *export)
-{
-	s32 i;
-
-	for (i = 0; i < FUZZ_EXPORTS; i++) {
-		if (fuzz_export[i])
-			continue;
-		fuzz_export[i] = export;
-		return FUZZ_FIRST_FD + i;
-	}
-	return -EMFILE;
-}
-
-static void fuzz_export_close(s32 fd)
-{
-	struct kvp_export *export = fuzz_export[fd - FUZZ_FIRST_FD];
-
-	fuzz_export[fd - FUZZ_FIRST_FD] = NULL;
-	if (export)
-		kvp_export_put(export);
-}
-
-static struct kvp_export *fuzz_export_take(s32 fd)
-{
-	struct kvp_export *export;
-
-	if (fd < FUZZ_FIRST_FD || fd >= FUZZ_FIRST_FD + FUZZ_EXPORTS)
-		return ERR_PTR(-EINVAL);
-	export = fuzz_export[fd - FUZZ_FIRST_FD];
-	if (!export)
-		return ERR_PTR(-EBADF);
-	kvp_export_get(export);
-	return export;
-}
-
-static const struct kvp_door fuzz_door = {
-	.read = fuzz_read,
-	.write = fuzz_write,
-	.array_in = fuzz_array_in,
-	.array_out = fuzz_array_out,
-	.array_inout = fuzz_array_in,
-	.array_put = fuzz_array_put,
-	.backing_take = fuzz_backing_take,
-	.backing_give = fuzz_backing_give,
-	.backing_drop = free,
-	.export_give = fuzz_export_give,
-	.fd_undo = fuzz_export_close,
-	.export_take = fuzz_export_take,
-};
+#define FUZZ_TIMELINES	3		/* that are mostly used */
 
 /* ---- what the run knows ---- */
 
@@ -248,6 +79,8 @@ enum fuzz_kind {
 	FUZZ_MASK,		/* which limits */
 	FUZZ_FD,
 	FUZZ_BITS,
+	FUZZ_TIMELINE,
+	FUZZ_FENCE,		/* a value of a timeline */
 };
 
 struct fuzz_field {
@@ -311,11 +144,20 @@ static const struct fuzz_field fuzz_fields[] = {
 	FUZZ(PREFIX_INVALIDATE, kvp_prefix_invalidate, space, SPACE),
 	FUZZ(PREFIX_INVALIDATE, kvp_prefix_invalidate, tag, BITS),
 	FUZZ(PREFIX_RECLAIM, kvp_prefix_reclaim, nodes, SMALL),
+	FUZZ(LIMIT, kvp_limit, tickets, LIMIT),
+	FUZZ(POOL_CREATE, kvp_pool_create, grace_ms, BITS),
+	FUZZ(SIGNAL, kvp_signal, timeline, TIMELINE),
+	FUZZ(SIGNAL, kvp_signal, value, FENCE),
+	FUZZ(REAP, kvp_reap, client, WHO),
+	FUZZ(ADMIT, kvp_admit, ticket, OBJECT),
 	FUZZ(STATS, kvp_stats, client, WHO),
 	FUZZ(BLOCK_DUMP, kvp_block_dump, family, FAMILY),
 	FUZZ(BLOCK_DUMP, kvp_block_dump, cursor, SMALL),
 	FUZZ(EVENTS, kvp_events, cursor, SMALL),
 };
+
+/* The values of all timelines are near it: some have passed, some are ahead. */
+static u64 fuzz_fence;
 
 static void fuzz_digest(u8 *digest, u8 number)
 {
@@ -340,11 +182,15 @@ static u64 fuzz_value(enum fuzz_kind kind)
 	case FUZZ_LIMIT:
 		return pick & 7 ? KVP_UNLIMITED : pick >> 3;
 	case FUZZ_MASK:
-		return pick & 1 ? 0x1c0 : (pick >> 1) & 0x3f;
+		return pick & 1 ? 0x3c0 : (pick >> 1) & 0x3f;
 	case FUZZ_FD:
 		return FUZZ_FIRST_FD + pick % (FUZZ_EXPORTS + 1);
 	case FUZZ_BITS:
 		return pick & 1 ? 0 : (pick >> 1) & 0x3f;
+	case FUZZ_TIMELINE:
+		return pick < 240 ? pick % FUZZ_TIMELINES : pick;
+	case FUZZ_FENCE:
+		return fuzz_fence += pick & 3;
 	default:
 		return pick & 0x3f;
 	}
@@ -402,12 +248,40 @@ static void fuzz_family(struct kvp_family_desc *desc)
 		desc->blocks = 64;
 }
 
+/* Mostly of a sequence, that writes somewhere, or reads. */
+static void fuzz_use(struct kvp_use_entry *entry)
+{
+	u8 pick = fuzz_byte();
+
+	entry->kind = pick & 3 ? KVP_USE_SEQ : KVP_USE_BLOCK;
+	entry->timeline = fuzz_value(FUZZ_TIMELINE);
+	entry->value = fuzz_value(FUZZ_FENCE);
+	entry->id = fuzz_id(entry->kind == KVP_USE_SEQ ? &fuzz_objects : &fuzz_blocks);
+	if (entry->kind == KVP_USE_BLOCK)
+		return;
+	entry->write_from = pick & 4 ? KVP_POS_END : pick >> 5;
+	if (!(pick & 4))
+		entry->computed_to = entry->write_from + (fuzz_byte() & 15);
+	if (fuzz_rarely(16))
+		((u8 *)entry)[fuzz_byte() % sizeof(*entry)] ^= 1 << (fuzz_byte() % 8);
+}
+
 static void fuzz_element(u32 nr, const struct kvp_array_desc *desc, u8 *at)
 {
+	struct kvp_admit_need *need = (void *)at;
+	struct kvp_fence *fence = (void *)at;
 	struct kvp_extra *extra = (void *)at;
 
 	if (nr == KVP_OP_POOL_CREATE) {
 		fuzz_family((void *)at);
+	} else if (nr == KVP_OP_USE) {
+		fuzz_use((void *)at);
+	} else if (nr == KVP_OP_QUERY) {
+		fence->timeline = fuzz_value(FUZZ_TIMELINE);
+		fence->value = fuzz_value(FUZZ_FENCE);
+	} else if (nr == KVP_OP_ADMIT) {
+		need->family = fuzz_value(FUZZ_FAMILY);
+		need->blocks = fuzz_byte() & 15;
 	} else if (desc->elem == sizeof(u64)) {
 		fuzz_put(at, sizeof(u64), fuzz_id(&fuzz_blocks));
 	} else if (desc->elem == sizeof(*extra)) {
@@ -498,13 +372,22 @@ static const u8 fuzz_later_ops[] = {
 	KVP_OP_SEQ_EXPORT, KVP_OP_SEQ_IMPORT, KVP_OP_POOL_READY,
 };
 
+/* The same. */
+static const u8 fuzz_fence_ops[] = {
+	KVP_OP_TIMELINE_CREATE, KVP_OP_USE, KVP_OP_USE, KVP_OP_SIGNAL, KVP_OP_QUERY,
+	KVP_OP_ADMIT, KVP_OP_ADMIT, KVP_OP_REAP,
+};
+
 #define FUZZ_LATER	240
+#define FUZZ_FENCES	248
 
 static u32 fuzz_op(u8 pick)
 {
 	if (pick < FUZZ_LATER)
 		return fuzz_ops[pick % ARRAY_SIZE(fuzz_ops)];
-	return fuzz_later_ops[pick % ARRAY_SIZE(fuzz_later_ops)];
+	if (pick < FUZZ_FENCES)
+		return fuzz_later_ops[pick % ARRAY_SIZE(fuzz_later_ops)];
+	return fuzz_fence_ops[pick % ARRAY_SIZE(fuzz_fence_ops)];
 }
 
 static void fuzz_set_size(struct fuzz_call *call, u32 size)
@@ -702,6 +585,9 @@ static bool fuzz_counters(struct kvp_stats *stats, struct kvp_family_stats *fami
 	arg->collisions = 0;
 	arg->refused_room = 0;
 	arg->refused_limit = 0;
+	/* A signal that is wrong counts. */
+	arg->backwards = 0;
+	arg->jumps = 0;
 	*stats = *arg;
 	memcpy(families, room, KVP_MAX_FAMILIES * sizeof(*families));
 	return true;
@@ -712,7 +598,7 @@ static bool fuzz_known(int err)
 	static const int known[] = {
 		EINVAL, E2BIG, EFAULT, EOVERFLOW, ENOTTY, EOPNOTSUPP, ENOENT, ESTALE, EBUSY,
 		EEXIST, EPERM, EACCES, EDQUOT, ENOSPC, EFBIG, ENOMEM, EKEYREJECTED, EIO,
-		EBADF, EMFILE,
+		EBADF, EMFILE, EOWNERDEAD,
 	};
 	size_t i;
 
@@ -721,6 +607,20 @@ static bool fuzz_known(int err)
 			return true;
 	}
 	return false;
+}
+
+/* Whoever has the page of a client writes a timeline; then perhaps somebody waits for one. */
+static void fuzz_store(void)
+{
+	struct kvp_client *client = fuzz_pick_client();
+	struct kvp_times *times = kvp_client_times(client);
+	u32 timeline = fuzz_value(FUZZ_TIMELINE) % KVP_NR_TIMELINES;
+
+	if (!times)
+		abort();
+	WRITE_ONCE(times->page[timeline].value, fuzz_value(FUZZ_FENCE));
+	if (fuzz_rarely(4))
+		kvp_client_scan(client);
 }
 
 static void fuzz_one(void)
@@ -737,6 +637,10 @@ static void fuzz_one(void)
 
 	if (pick >= FUZZ_LATER - 4 && pick < FUZZ_LATER) {
 		fuzz_export_close(FUZZ_FIRST_FD + fuzz_byte() % FUZZ_EXPORTS);
+		return;
+	}
+	if (pick >= FUZZ_LATER - 8 && pick < FUZZ_LATER) {
+		fuzz_store();
 		return;
 	}
 	client = fuzz_pick_client();
@@ -798,9 +702,27 @@ static void fuzz_fork(struct kvp_client *client, u64 seq)
 		fuzz_remember(&fuzz_objects, fork->child);
 }
 
+/* Work computes a sequence; its client may have no timeline yet. */
+static void fuzz_work(struct kvp_client *client, u64 seq, u32 tokens)
+{
+	struct kvp_timeline_create *create = fuzz_struct(sizeof(*create));
+	struct kvp_use *use = fuzz_struct(sizeof(*use));
+	struct kvp_use_entry *entry = fuzz_room(sizeof(*entry));
+
+	entry->kind = KVP_USE_SEQ;
+	entry->id = seq;
+	entry->value = ++fuzz_fence;
+	entry->computed_to = tokens;
+	use->entries = (u64)(uintptr_t)entry;
+	use->nr_entries = 1;
+	if (kvp_call(client, KVP_OP_USE, (u64)(uintptr_t)use, sizeof(*use)) == -ENOENT)
+		kvp_call(client, KVP_OP_TIMELINE_CREATE, (u64)(uintptr_t)create,
+			 sizeof(*create));
+}
+
 /*
- * What a stream of bytes rarely comes to: a sequence that is computed, published, and ended; some
- * are forked instead. Its ids are few bits of the input.
+ * What a stream of bytes rarely comes to: a sequence that is computed, published, and ended, while
+ * work on it goes on or not; some are forked instead. Its ids are few bits of the input.
  */
 static void fuzz_request(void)
 {
@@ -822,6 +744,8 @@ static void fuzz_request(void)
 	if (kvp_call(client, KVP_OP_SEQ_CREATE, (u64)(uintptr_t)create, sizeof(*create)))
 		return;
 	fuzz_remember(&fuzz_objects, create->seq);
+	if (bits & 0x40)
+		fuzz_work(client, create->seq, create->nr_tokens);
 	advance = fuzz_struct(sizeof(*advance));
 	advance->seq = create->seq;
 	advance->computed = create->nr_tokens;
@@ -867,6 +791,8 @@ static void fuzz_pool(u8 shape)
 	arg->mode = 0666;
 	arg->families = (u64)(uintptr_t)families;
 	arg->nr_families = fuzz_shapes[shape].nr;
+	/* No quarantine ends between two looks. */
+	arg->grace_ms = KVP_MAX_GRACE_MS;
 	if (kvp_call(fuzz_client[0], KVP_OP_POOL_CREATE, (u64)(uintptr_t)arg, sizeof(*arg)))
 		abort();
 }
@@ -898,6 +824,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	fuzz_used = 0;
 	memset(&fuzz_objects, 0, sizeof(fuzz_objects));
 	memset(&fuzz_blocks, 0, sizeof(fuzz_blocks));
+	fuzz_fence = 0;
 	kvp_host_init(&fuzz_host);
 	fuzz_connect(0);
 	fuzz_pool(fuzz_byte());

@@ -106,12 +106,11 @@ void property_begin(struct run *r, const char *what)
 	r->untold = property_fail_write;
 }
 
-static void property_look(struct run *r)
+static void property_dump(struct run *r)
 {
 	struct kvp_block_dump arg;
 	u32 f;
 
-	r->model.look = &r->look;
 	for (f = 0; f < r->shape->nr; f++) {
 		arg = (struct kvp_block_dump) {
 			.family = f,
@@ -122,6 +121,34 @@ static void property_look(struct run *r)
 		    arg.nr_entries != r->shape->families[f].blocks)
 			model_bug("dump: reason %u", arg.head.reason);
 	}
+}
+
+/* All that waits is looked at first; who waits for blocks may be served by any call, these too. */
+static void property_look(struct run *r)
+{
+	struct kvp_stats stats = { };
+
+	r->model.look = &r->look;
+	r->stale = false;
+	if (kvpt_do(r->watcher, KVP_OP_STATS, &stats))
+		model_bug("stats: reason %u", stats.head.reason);
+	property_dump(r);
+	if (r->model.nr_tickets)
+		property_dump(r);
+}
+
+/*
+ * If a timeline was written without a look since, the call, or the look after it, has settled what
+ * follows: in which order nodes were used is not defined then.
+ */
+static void property_settle(struct run *r)
+{
+	if (!r->unseen)
+		return;
+	r->unseen = false;
+	r->model.clock++;
+	r->model.frozen = true;
+	model_settle(&r->model);
 }
 
 /* The call returned @err; its reason is in kvpt. Look at what the core is like now. */
@@ -142,6 +169,7 @@ void property_end(struct run *r, int err, struct model_verdict *v)
 	kvp_shim_fail_alloc = 0;
 	property_fail_write = 0;
 	property_look(r);
+	property_settle(r);
 	/* Memory may run out anywhere; what the model says of the rest does not matter then. */
 	if (failed)
 		model_may(v, -ENOMEM, KVP_REASON_MEMORY);
@@ -226,6 +254,8 @@ void property_check_seq(struct run *r, struct model_seq *seq)
 	struct kvp_seq_table arg;
 	u32 f, i;
 
+	/* Ids may have become known of what was computed before: the call settles that. */
+	r->stale |= seq->done_to > 0;
 	for (f = 0; f < r->shape->nr; f++) {
 		arg = (struct kvp_seq_table) {
 			.seq = seq->id,
@@ -260,7 +290,7 @@ static void property_learn(struct run *r)
 		struct model_seq *seq = &r->model.seq[i];
 		bool new = false;
 
-		for (f = 0; seq->live && f < r->shape->nr; f++)
+		for (f = 0; seq->live && !seq->zombie && f < r->shape->nr; f++)
 			for (k = 0; k < seq->nr_slots[f]; k++)
 				new |= seq->slot[f][k] != NONE &&
 				       !r->model.block[seq->slot[f][k]].id;
@@ -281,10 +311,24 @@ static bool property_above_a_cut(const struct model *m, int node)
 	return false;
 }
 
-static bool property_why_right(const struct run *r, const struct model_block *b, u32 why)
+static bool property_is_dead(const struct model *m, u64 id)
+{
+	u32 i;
+
+	for (i = MODEL_FIRST_DEAD; i < MODEL_HOLDERS; i++) {
+		if (m->client[i].dead && m->client[i].id == id)
+			return true;
+	}
+	return false;
+}
+
+static bool property_why_right(const struct run *r, const struct model_block *b, u32 state, u32 why)
 {
 	const struct model *m = &r->model;
 
+	if (state == KVP_BLOCK_HELD_BACK)
+		return why == (property_is_dead(m, b->owner) ? KVP_WHY_QUARANTINE :
+							       KVP_WHY_HELD_BACK);
 	if (b->count)
 		return why == (b->node == NONE ? KVP_WHY_SEQ : KVP_WHY_SHARED);
 	if (m->node[b->node].refs || !model_node_idle(m, b->node) ||
@@ -323,9 +367,10 @@ static void property_check_node(struct run *r, const struct model_block *b,
 }
 
 static void property_check_block(struct run *r, const struct model_block *b,
-				 const struct kvp_block_entry *e)
+				 u32 waits, const struct kvp_block_entry *e)
 {
-	u32 state = b->count ? KVP_BLOCK_HELD : KVP_BLOCK_IDLE;
+	u32 state = !b->count ? KVP_BLOCK_IDLE :
+		    b->count == waits ? KVP_BLOCK_HELD_BACK : KVP_BLOCK_HELD;
 	bool in_core = e->node != KVP_NODE_NONE;
 	bool published = b->node != NONE;
 
@@ -335,17 +380,41 @@ static void property_check_block(struct run *r, const struct model_block *b,
 			  (unsigned long long)b->id, state, b->count,
 			  (unsigned long long)b->owner, b->node, (unsigned long long)e->block,
 			  e->state, e->count, (unsigned long long)e->client, (int)e->node);
-	if (!property_why_right(r, b, e->why))
+	if (e->held_back != waits)
+		model_bug("block %llx: %u held back, expected %u", (unsigned long long)b->id,
+			  e->held_back, waits);
+	if (!property_why_right(r, b, state, e->why))
 		model_bug("block %llx: why is %u", (unsigned long long)b->id, e->why);
 	if (published)
 		property_check_node(r, b, e);
 }
 
+/* A block that the model does not have: free, or in somebody's reserve. */
+static void property_check_unnamed(const struct model *m, const struct kvp_block_entry *e,
+				   u32 *reserve)
+{
+	u32 i;
+
+	if (e->state == KVP_BLOCK_RESERVED && e->why == KVP_WHY_ADMITTED && !e->count) {
+		for (i = 0; i < MODEL_CLIENTS; i++) {
+			if (m->client[i].core && m->client[i].id == e->client) {
+				reserve[i]++;
+				return;
+			}
+		}
+	}
+	if (e->state != KVP_BLOCK_FREE || e->count || e->client)
+		model_bug("block %llx should be free, is in state %u, why %u, count %u",
+			  (unsigned long long)e->block, e->state, e->why, e->count);
+}
+
 static void property_check_blocks(struct run *r)
 {
 	const struct model_block *at[MODEL_FAMILIES][MODEL_BLOCKS] = { };
+	u32 late[MODEL_BLOCKS];
 	u32 i, f;
 
+	model_count_late(&r->model, NONE, late);
 	for (i = 0; i < r->model.nr_blocks; i++) {
 		const struct model_block *b = &r->model.block[i];
 
@@ -358,14 +427,21 @@ static void property_check_blocks(struct run *r)
 		at[b->family][KVP_BLOCK_INDEX(b->id)] = b;
 	}
 	for (f = 0; f < r->shape->nr; f++) {
+		u32 reserve[MODEL_CLIENTS] = { };
+
 		for (i = 0; i < r->shape->families[f].blocks; i++) {
 			const struct kvp_block_entry *e = &r->look.entry[f][i];
 
 			if (at[f][i])
-				property_check_block(r, at[f][i], e);
-			else if (e->state != KVP_BLOCK_FREE || e->count || e->client)
-				model_bug("block %llx should be free, is in state %u, count %u",
-					  (unsigned long long)e->block, e->state, e->count);
+				property_check_block(r, at[f][i],
+						     late[at[f][i] - r->model.block], e);
+			else
+				property_check_unnamed(&r->model, e, reserve);
+		}
+		for (i = 0; i < MODEL_CLIENTS; i++) {
+			if (reserve[i] != model_reserve(&r->model, i, f))
+				model_bug("client %u has %u blocks of family %u in reserve, not %u",
+					  i, reserve[i], f, model_reserve(&r->model, i, f));
 		}
 	}
 }
@@ -393,6 +469,11 @@ static void property_check_counters(struct run *r)
 	expected.nr_clients = 1;
 	for (i = 0; i < MODEL_HOLDERS; i++) {
 		expected.exports += i >= MODEL_CLIENTS && m->client[i].core;
+		expected.zombies += model_zombies(m, i);
+		expected.uses += model_uses(m, i);
+		expected.tickets += model_tickets(m, i);
+		expected.tickets_waiting += model_tickets(m, i) - model_granted(m, i);
+		expected.quarantined += m->client[i].dead;
 		expected.nr_clients += !!m->client[i].core;
 		expected.seqs += model_seqs(m, i);
 		expected.slots += model_slots(m, i);
@@ -411,6 +492,14 @@ static void property_check_counters(struct run *r)
 	EQUAL(raw);
 	EQUAL(matches);
 	EQUAL(exports);
+	EQUAL(zombies);
+	EQUAL(uses);
+	EQUAL(tickets);
+	EQUAL(tickets_waiting);
+	EQUAL(tickets_granted);
+	EQUAL(quarantined);
+	EQUAL(backwards);
+	EQUAL(jumps);
 	EQUAL(nodes_used);
 	EQUAL(nodes_published);
 	EQUAL(namespaces);
@@ -443,7 +532,11 @@ static void property_check_families(struct run *r)
 		u64 published = 0, guaranteed = 0;
 		u32 free = model_free_blocks(m, f);
 		u32 idle = model_idle_blocks(m, f);
+		u32 held_back = model_held_back(m, f, 0);
+		u32 reserve = 0;
 
+		for (i = 0; i < MODEL_CLIENTS; i++)
+			reserve += model_reserve(m, i, f);
 		for (i = 0; i < m->nr_blocks; i++)
 			published += m->block[i].live && m->block[i].family == f &&
 				     m->block[i].node != NONE;
@@ -453,7 +546,11 @@ static void property_check_families(struct run *r)
 		property_equal("free", s[f].state[KVP_BLOCK_FREE], free);
 		property_equal("idle", s[f].state[KVP_BLOCK_IDLE], idle);
 		property_equal("held", s[f].state[KVP_BLOCK_HELD],
-			       m->family[f].blocks - free - idle);
+			       m->family[f].blocks - free - idle - held_back - reserve);
+		property_equal("held back", s[f].state[KVP_BLOCK_HELD_BACK], held_back);
+		property_equal("reserved", s[f].state[KVP_BLOCK_RESERVED], reserve);
+		property_equal("all held back", s[f].held_back, held_back);
+		property_equal("all reserves", s[f].reserve, reserve);
 		property_equal("published", s[f].published, published);
 		property_equal("charged", s[f].charged, m->family[f].blocks - free - idle);
 		property_equal("guaranteed", s[f].guaranteed, guaranteed);
@@ -479,9 +576,18 @@ static void property_check_client(struct run *r, u32 client)
 	property_equal("the client's raw", stats.raw, model_raw(m, client));
 	property_equal("the client's matches", stats.matches, model_matches(m, client));
 	property_equal("the client's exports", stats.exports, model_exports(m, client));
+	property_equal("the client's zombies", stats.zombies, model_zombies(m, client));
+	property_equal("the client's uses", stats.uses, model_uses(m, client));
+	property_equal("the client's tickets", stats.tickets, model_tickets(m, client));
+	property_equal("the client's backwards", stats.backwards, m->client[client].backwards);
+	property_equal("the client's jumps", stats.jumps, m->client[client].jumps);
 	for (f = 0; f < r->shape->nr; f++) {
 		property_equal("the client's charge", s[f].charged,
 			       model_charged(m, f, m->client[client].id));
+		property_equal("the client's held back", s[f].held_back,
+			       model_held_back(m, f, m->client[client].id));
+		property_equal("the client's reserve", s[f].reserve,
+			       client < MODEL_CLIENTS ? model_reserve(m, client, f) : 0);
 		property_equal("the client's limit", s[f].limit,
 			       m->client[client].limits.blocks[f]);
 		property_equal("the client's guarantee", s[f].guaranteed,
@@ -517,6 +623,8 @@ static void property_check_user(struct run *r, u32 user)
 	property_equal("the uid's raw", stats.raw, model_user_has(m, user, MODEL_OF_RAW));
 	property_equal("the uid's matches", stats.matches,
 		       model_user_has(m, user, MODEL_OF_MATCHES));
+	property_equal("the uid's tickets", stats.tickets,
+		       model_user_has(m, user, MODEL_OF_TICKETS));
 	property_equal("the uid's exports", stats.exports,
 		       model_user_has(m, user, MODEL_OF_EXPORTS));
 	for (f = 0; f < r->shape->nr; f++) {
@@ -526,39 +634,116 @@ static void property_check_user(struct run *r, u32 user)
 	}
 }
 
-/* An export in the list of clients. */
-static void property_check_export(struct run *r, u32 export)
+static u32 property_client_flags(const struct model *m, u32 client)
+{
+	const struct model_client *c = &m->client[client];
+
+	if (c->dead)
+		return KVP_CLIENT_DEAD;
+	if (client < MODEL_CLIENTS)
+		return 0;
+	return KVP_CLIENT_EXPORT | (c->revoked ? KVP_CLIENT_REVOKED : 0) |
+	       (model_export_open(m, client) ? KVP_CLIENT_OPEN : 0);
+}
+
+/* How long what a dead client's work may touch stays: none ends here while it is looked at. */
+static void property_check_grace(const struct run *r, const struct kvp_client_entry *e)
+{
+	u64 most = r->grace ? r->grace * 1000000ULL : KVP_UNLIMITED;
+
+	if (!(e->flags & KVP_CLIENT_DEAD))
+		most = 0;
+	if (e->grace_ns > most || (r->grace && most && e->grace_ns < most / 2) ||
+	    (!r->grace && e->grace_ns != most))
+		model_bug("client %llu: grace %llu ns", (unsigned long long)e->client,
+			  (unsigned long long)e->grace_ns);
+}
+
+/* A client in the list of clients. */
+static void property_check_listed(struct run *r, u32 client, const struct kvp_client_entry *e)
+{
+	const struct model *m = &r->model;
+	const struct model_client *c = &m->client[client];
+	u64 charged = 0, held_back = 0;
+	u32 f;
+
+	for (f = 0; f < m->nr_families; f++) {
+		charged += model_charged(m, f, c->id);
+		held_back += model_held_back(m, f, c->id);
+	}
+	property_equal("the listed client's uid", e->uid, property_uid(c->user));
+	property_equal("its seqs", e->seqs, model_seqs(m, client));
+	property_equal("its slots", e->slots, model_slots(m, client));
+	property_equal("its maker", e->maker, c->maker);
+	property_equal("its imports", e->imports, c->imports);
+	property_equal("its flags", e->flags, property_client_flags(m, client));
+	property_equal("its charge", e->charged, charged);
+	property_equal("its zombies", e->zombies, model_zombies(m, client));
+	property_equal("its uses", e->uses, model_uses(m, client));
+	property_equal("its held back", e->held_back, held_back);
+	property_equal("its tickets", e->tickets, model_tickets(m, client));
+	property_check_grace(r, e);
+}
+
+/* All that there are, beside the watcher; the dead among them. */
+static void property_check_list(struct run *r)
 {
 	static struct kvp_client_entry list[MODEL_HOLDERS + 1];
-	const struct model_client *c = &r->model.client[export];
 	struct kvp_client_list arg = {
 		.entries = property_addr(list), .nr_entries = ARRAY_SIZE(list),
 	};
-	u32 flags = KVP_CLIENT_EXPORT | (c->revoked ? KVP_CLIENT_REVOKED : 0);
-	u32 i;
+	u32 nr = 1;
+	u32 i, k;
 
 	if (kvpt_do(r->watcher, KVP_OP_CLIENT_LIST, &arg))
 		model_bug("list: reason %u", arg.head.reason);
-	for (i = 0; i < arg.nr_entries && list[i].client != c->id; i++)
-		;
-	if (i == arg.nr_entries)
-		model_bug("export %llu is not listed", (unsigned long long)c->id);
-	property_equal("the export's uid", list[i].uid, property_uid(c->user));
-	property_equal("the export's seqs", list[i].seqs, !c->revoked);
-	property_equal("the export's slots", list[i].slots, model_slots(&r->model, export));
-	property_equal("the export's maker", list[i].maker, c->maker);
-	property_equal("the export's imports", list[i].imports, c->imports);
-	property_equal("the export's flags", list[i].flags, flags);
+	for (i = 0; i < MODEL_HOLDERS; i++) {
+		const struct model_client *c = &r->model.client[i];
+
+		if (!c->core && !c->dead)
+			continue;
+		for (k = 0; k < arg.nr_entries && list[k].client != c->id; k++)
+			;
+		if (k == arg.nr_entries)
+			model_bug("client %llu is not listed", (unsigned long long)c->id);
+		property_check_listed(r, i, &list[k]);
+		nr++;
+	}
+	property_equal("clients listed", arg.nr_entries, nr);
+	property_equal("clients in the list", arg.total, nr);
+}
+
+/* Whether poll(2) would tell a client of a fence, and of a ticket. */
+static void property_check_ready(struct run *r)
+{
+	const struct model *m = &r->model;
+	u32 i, ready;
+
+	for (i = 0; i < MODEL_CLIENTS; i++) {
+		if (!m->client[i].core)
+			continue;
+		ready = kvp_client_ready(m->client[i].core) & ~KVP_READY_EVENTS;
+		if (ready != model_ready(m, i))
+			model_bug("client %u is told %x, expected %x", i, ready,
+				  model_ready(m, i));
+	}
 }
 
 /* ---- all ---- */
 
+
 /* After each call. */
 void property_check(struct run *r)
 {
+	if (r->stale)
+		property_look(r);
+	model_settle(&r->model);
+	model_serve(&r->model);
+	r->model.frozen = false;
 	property_learn(r);
 	property_check_blocks(r);
 	property_check_counters(r);
+	property_check_ready(r);
 }
 
 /* Now and then. */
@@ -569,15 +754,14 @@ void property_check_all(struct run *r)
 
 	model_recount(&r->model);
 	for (i = 0; i < MODEL_SEQS; i++) {
-		if (r->model.seq[i].live)
+		if (r->model.seq[i].live && !r->model.seq[i].zombie)
 			property_check_seq(r, &r->model.seq[i]);
 	}
 	property_check_families(r);
+	property_check_list(r);
 	for (i = 0; i < MODEL_HOLDERS; i++) {
 		if (r->model.client[i].core)
 			property_check_client(r, i);
-		if (r->model.client[i].core && i >= MODEL_CLIENTS)
-			property_check_export(r, i);
 	}
 	for (i = 0; i < MODEL_USERS; i++)
 		property_check_user(r, i);

@@ -9,7 +9,7 @@ int model_export_place(const struct model *m)
 {
 	int i;
 
-	for (i = MODEL_CLIENTS; i < MODEL_HOLDERS; i++)
+	for (i = MODEL_CLIENTS; i < MODEL_FIRST_DEAD; i++)
 		if (!m->client[i].core)
 			return i;
 	return NONE;
@@ -25,15 +25,28 @@ static u64 model_slots_for(const struct model *m, u64 tokens)
 	return slots;
 }
 
-/* One more sequence of @client, with all that is computed of @seq: no block is needed. */
+/* One more sequence of @client, with the first @tokens of @seq: no block is needed. */
 static struct model_seq *model_share_all(struct model *m, struct model_seq *seq, u32 client,
-					 struct model_verdict *v)
+					 u64 tokens, struct model_verdict *v)
 {
 	struct model_copies none;
 
 	model_limit(m, client, MODEL_OF_SEQS, 1, v);
-	model_limit(m, client, MODEL_OF_SLOTS, model_slots_for(m, seq->computed), v);
-	return v->nr ? NULL : model_share(m, seq, client, seq->computed, false, &none);
+	model_limit(m, client, MODEL_OF_SLOTS, model_slots_for(m, tokens), v);
+	return v->nr ? NULL : model_share(m, seq, client, tokens, false, &none);
+}
+
+/* The value at which each timeline of the maker has brought all rows. */
+static void model_export_waits(const struct model *m, const struct model_seq *seq, u64 *writes)
+{
+	u32 i;
+
+	for (i = 0; i < m->use_end; i++) {
+		const struct model_use *use = &m->use[i];
+
+		if (use->live && use->seq == seq - m->seq && use->write_from != KVP_POS_END)
+			writes[use->timeline] = max(writes[use->timeline], use->value);
+	}
 }
 
 /* @export: from model_export_place(). The core's client, id and file are set by the caller. */
@@ -42,12 +55,13 @@ struct model_seq *model_export(struct model *m, struct model_seq *seq, int expor
 {
 	const struct model_client *maker = &m->client[seq->client];
 	struct model_client *c = &m->client[export];
+	u64 tokens = min(model_will_have(m, seq), seq->tokens);
 
 	if (seq->nr_pending)
 		model_may(v, -EBUSY, KVP_REASON_COPY_PENDING);
 	if (m->has_states)
 		model_may(v, -EOPNOTSUPP, KVP_REASON_STATE_FAMILY);
-	if (seq->computed % m->index_tokens && seq->reserved > seq->computed)
+	if (tokens % m->index_tokens && seq->reserved > tokens)
 		model_may(v, -EINVAL, KVP_REASON_LENGTH);
 	model_limit(m, seq->client, MODEL_OF_EXPORTS, 1, v);
 
@@ -57,7 +71,24 @@ struct model_seq *model_export(struct model *m, struct model_seq *seq, int expor
 	c->maker = maker->id;
 	c->limits = maker->limits;
 	memset(c->limits.guarantee, 0, sizeof(c->limits.guarantee));
-	return model_share_all(m, seq, export, v);
+	c->of = seq->id;
+	c->tokens = tokens;
+	model_export_waits(m, seq, c->writes);
+	return model_share_all(m, seq, export, tokens, v);
+}
+
+/* Rows that work was to compute do not count: exports that were to have them are suspect. */
+void model_exports_cut(struct model *m, const struct model_seq *seq, u64 tokens)
+{
+	u32 i;
+
+	for (i = MODEL_CLIENTS; i < MODEL_FIRST_DEAD; i++) {
+		struct model_client *c = &m->client[i];
+
+		if (c->core && c->maker == m->client[seq->client].id && c->of == seq->id &&
+		    c->tokens > tokens && model_export_open(m, i))
+			c->suspect = true;
+	}
 }
 
 static struct model_seq *model_seq_of(struct model *m, u32 export)
@@ -73,13 +104,18 @@ static struct model_seq *model_seq_of(struct model *m, u32 export)
 struct model_seq *model_import(struct model *m, u32 client, u32 export,
 			       struct model_verdict *v)
 {
-	struct model_seq *child;
+	struct model_seq *child, *seq;
 
 	if (m->client[export].revoked) {
 		model_may(v, -ESTALE, KVP_REASON_REVOKED);
 		return NULL;
 	}
-	child = model_share_all(m, model_seq_of(m, export), client, v);
+	if (model_export_open(m, export))
+		model_may(v, -EBUSY, KVP_REASON_FENCE_OPEN);
+	else if (m->client[export].suspect)
+		model_may(v, -EOWNERDEAD, KVP_REASON_MAKER_DEAD);
+	seq = model_seq_of(m, export);
+	child = model_share_all(m, seq, client, seq->tokens, v);
 	m->client[export].imports += !!child;
 	return child;
 }

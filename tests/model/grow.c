@@ -57,6 +57,7 @@ void model_grow(struct model *m, struct model_seq *seq, u64 reserved,
 		seq->tokens++;
 	}
 	seq->reserved = reserved;
+	model_compute(m, seq);
 }
 
 /* What longer tables take. */
@@ -73,7 +74,7 @@ static void model_grow_check(const struct model *m, const struct model_seq *seq,
 		need->blocks[f] = live - seq->nr_slots[f];
 		slots += need->blocks[f];
 		if (m->family[f].kind == KVP_FAMILY_WINDOW)
-			live -= model_window_start(m, f, seq->computed) /
+			live -= model_window_start(m, f, seq->windowed) /
 				m->family[f].block_tokens;
 		if (live > m->family[f].blocks)
 			model_may(v, -EFBIG, KVP_REASON_NEVER_FITS);
@@ -161,6 +162,12 @@ static void model_copy_add(struct model *m, struct model_seq *owes, struct model
 	m->count.copies++;
 }
 
+/* Tokens from the start that have rows, those of slots without ids among them. */
+static u64 model_written(const struct model_seq *seq)
+{
+	return min(max(seq->computed, seq->done_to), seq->reserved);
+}
+
 /* The node in which @seq ends becomes its own. */
 static void model_unshare(struct model *m, struct model_seq *seq, struct model_copies *copies)
 {
@@ -175,9 +182,9 @@ static void model_unshare(struct model *m, struct model_seq *seq, struct model_c
 			src = seq->slot[f][slot];
 			if (src == NONE)
 				continue;
-			rows = model_rows(m, f, slot, seq->computed);
+			rows = model_rows(m, f, slot, model_written(seq));
 			if (!rows)
-				model_block_release(m, src);
+				model_let_go(m, seq, src);
 			dst = model_block_new(m, f, seq->client);
 			if (rows)
 				model_copy_add(m, seq, copies, src, dst, rows);
@@ -210,13 +217,16 @@ void model_append(struct model *m, struct model_seq *seq, const struct kvp_seq_a
 	if (!model_extras_right(m, text, seq->tokens))
 		model_may(v, -EINVAL, KVP_REASON_EXTRA);
 	model_grow_check(m, seq, reserved, text, &need, v);
+	if (shared && model_open_from(m, seq) <
+		      min((seq->tokens / m->index_tokens + 1) * m->index_tokens, seq->reserved))
+		model_may(v, -EBUSY, KVP_REASON_FENCE_OPEN);
 	if (shared && model_copies_need(m, seq, seq->tokens / m->index_tokens, seq->reserved,
-					seq->computed, &need) > arg->nr_copies)
+					model_written(seq), &need) > arg->nr_copies)
 		model_may(v, -EOVERFLOW, KVP_REASON_COPIES);
 	model_room(m, seq->client, &need, v);
 	if (model_refused(m, v))
 		return;
-	model_take(m, &need);
+	model_take(m, seq->client, &need);
 	if (shared)
 		model_unshare(m, seq, copies);
 	model_grow(m, seq, reserved, text);
@@ -245,7 +255,7 @@ void model_set_tokens(struct model *m, struct model_seq *seq, u64 position,
 	model_room(m, seq->client, &need, v);
 	if (model_refused(m, v))
 		return;
-	model_take(m, &need);
+	model_take(m, seq->client, &need);
 	model_grow(m, seq, seq->reserved, text);
 }
 
@@ -316,6 +326,7 @@ struct model_seq *model_share(struct model *m, struct model_seq *seq, u32 client
 	child->nr_published = seq->nr_published;
 	child->tokens = tokens;
 	child->computed = tokens;
+	child->windowed = min(seq->windowed, tokens);
 	child->reserved = tokens;
 	for (i = 0; i < model_nodes_for(m, tokens) - copy_node; i++) {
 		child->run[child->nr_runs++] = seq->run[i];
@@ -327,6 +338,8 @@ struct model_seq *model_share(struct model *m, struct model_seq *seq, u32 client
 	for (f = 0; f < m->nr_families; f++)
 		model_fork_table(m, seq, child, f, copy_node, copies);
 	model_set_tail(m, child, min(seq->nr_published, tokens / m->index_tokens));
+	/* Those of the parent may wait for work. */
+	model_move_windows(m, child);
 	return child;
 }
 
@@ -341,10 +354,13 @@ struct model_seq *model_fork(struct model *m, struct model_seq *seq, u64 tokens,
 		model_may(v, -EBUSY, KVP_REASON_COPY_PENDING);
 	else if (n > seq->computed)
 		model_may(v, -EINVAL, KVP_REASON_LENGTH);
-	else if (!model_cut_refused(m, seq, n, v))
+	else if (n > model_open_from(m, seq) ||
+		 (m->has_states && model_open_from(m, seq) != KVP_POS_END))
+		model_may(v, -EBUSY, KVP_REASON_FENCE_OPEN);
+	if (n <= seq->computed && !model_cut_refused(m, seq, n, v))
 		model_fork_check(m, seq, n, copy_node, room, &need, v);
 	if (model_refused(m, v))
 		return NULL;
-	model_take(m, &need);
+	model_take(m, seq->client, &need);
 	return model_share(m, seq, seq->client, n, copy_node, copies);
 }

@@ -19,6 +19,10 @@ u32 model_user_charged(const struct model *m, u32 family, u32 user)
 	for (i = 0; i < m->nr_blocks; i++)
 		nr += m->block[i].live && m->block[i].family == family && m->block[i].owner &&
 		      m->block[i].user == user;
+	for (i = 0; i < MODEL_CLIENTS; i++) {
+		if (m->client[i].core && m->client[i].user == user)
+			nr += model_reserve(m, i, family);
+	}
 	return nr;
 }
 
@@ -33,6 +37,8 @@ static u32 model_has(const struct model *m, u32 client, enum model_thing thing)
 		return model_raw(m, client);
 	case MODEL_OF_MATCHES:
 		return model_matches(m, client);
+	case MODEL_OF_TICKETS:
+		return model_tickets(m, client);
 	default:
 		return model_exports(m, client);
 	}
@@ -45,7 +51,7 @@ u32 model_user_has(const struct model *m, u32 user, enum model_thing thing)
 	u32 i;
 
 	for (i = thing == MODEL_OF_EXPORTS ? MODEL_CLIENTS : 0; i < MODEL_HOLDERS; i++)
-		if (m->client[i].core && m->client[i].user == user)
+		if ((m->client[i].core || m->client[i].dead) && m->client[i].user == user)
 			nr += model_has(m, i, thing);
 	return nr;
 }
@@ -70,6 +76,7 @@ void model_limit(const struct model *m, u32 client, enum model_thing thing, u64 
 		[MODEL_OF_RAW] = KVP_REASON_LIMIT_RAW,
 		[MODEL_OF_MATCHES] = KVP_REASON_LIMIT_MATCHES,
 		[MODEL_OF_EXPORTS] = KVP_REASON_LIMIT_EXPORTS,
+		[MODEL_OF_TICKETS] = KVP_REASON_LIMIT_TICKETS,
 	};
 	const struct model_client *c = &m->client[client];
 

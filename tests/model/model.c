@@ -98,9 +98,15 @@ static u32 model_count_blocks(const struct model *m, u32 family, bool idle)
 	return nr;
 }
 
+/* Those in a reserve are not free, and none in particular. */
 u32 model_free_blocks(const struct model *m, u32 family)
 {
-	return m->family[family].blocks - model_count_blocks(m, family, false);
+	u32 nr = m->family[family].blocks - model_count_blocks(m, family, false);
+	u32 i;
+
+	for (i = 0; i < MODEL_CLIENTS; i++)
+		nr -= model_reserve(m, i, family);
+	return nr;
 }
 
 u32 model_idle_blocks(const struct model *m, u32 family)
@@ -140,6 +146,10 @@ u32 model_charged(const struct model *m, u32 family, u64 owner)
 	for (i = 0; i < m->nr_blocks; i++)
 		nr += m->block[i].live && m->block[i].family == family &&
 		      m->block[i].owner == owner;
+	for (i = 0; i < MODEL_CLIENTS; i++) {
+		if (m->client[i].core && m->client[i].id == owner)
+			nr += model_reserve(m, i, family);
+	}
 	return nr;
 }
 
@@ -163,7 +173,7 @@ u32 model_seqs(const struct model *m, u32 client)
 	u32 i;
 
 	for (i = 0; i < MODEL_SEQS; i++)
-		nr += m->seq[i].live && m->seq[i].client == client;
+		nr += m->seq[i].live && !m->seq[i].zombie && m->seq[i].client == client;
 	return nr;
 }
 
@@ -195,7 +205,7 @@ u32 model_exports(const struct model *m, u32 client)
 
 	if (client >= MODEL_CLIENTS)
 		return !!m->client[client].core;
-	for (i = MODEL_CLIENTS; i < MODEL_HOLDERS; i++)
+	for (i = MODEL_CLIENTS; i < MODEL_FIRST_DEAD; i++)
 		nr += m->client[i].core && m->client[i].maker == m->client[client].id;
 	return nr;
 }
@@ -314,12 +324,19 @@ bool model_node_idle(const struct model *m, int node)
 	return true;
 }
 
+/* The time of a use. */
+u64 model_now(struct model *m)
+{
+	m->clock += !m->frozen;
+	return m->clock;
+}
+
 /* A holder let go; if it was the last, this is the node's last use. */
 void model_node_settle(struct model *m, int node)
 {
 	if (!model_node_idle(m, node))
 		return;
-	m->node[node].used = ++m->clock;
+	m->node[node].used = model_now(m);
 	m->node[node].met = MODEL_NOT_MET;
 }
 
@@ -426,6 +443,14 @@ void model_recount(const struct model *m)
 	for (i = 0; i < MODEL_SEQS; i++) {
 		if (m->seq[i].live)
 			model_count_seq(&m->seq[i], m->nr_families, count, uses, refs);
+	}
+	for (i = 0; i < m->use_end; i++) {
+		if (m->use[i].live && m->use[i].block != NONE)
+			count[m->use[i].block]++;
+	}
+	for (i = 0; i < m->late_end; i++) {
+		if (m->late[i].live)
+			count[m->late[i].block]++;
 	}
 	for (i = 0; i < MODEL_CLIENTS; i++) {
 		for (k = 0; k < m->nr_blocks; k++)

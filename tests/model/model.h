@@ -21,17 +21,22 @@
 #define MODEL_FAMILIES	2
 #define MODEL_CLIENTS	5		/* that call */
 #define MODEL_EXPORTS	6
-#define MODEL_HOLDERS	(MODEL_CLIENTS + MODEL_EXPORTS)	/* exports are clients, too */
+#define MODEL_DEAD	4		/* in quarantine */
+#define MODEL_FIRST_DEAD (MODEL_CLIENTS + MODEL_EXPORTS)
+#define MODEL_HOLDERS	(MODEL_FIRST_DEAD + MODEL_DEAD)	/* exports are clients, too */
 #define MODEL_USERS	2
 #define MODEL_BLOCKS	256		/* of all families together */
 #define MODEL_NODES	512
-#define MODEL_SEQS	48
+#define MODEL_SEQS	64		/* zombies among them */
 #define MODEL_TOKENS	64		/* of a sequence, reserved ones too */
 #define MODEL_INDEX	16		/* tokens of a node at most */
 #define MODEL_RUNS	MODEL_TOKENS	/* nodes of a sequence at most */
 #define MODEL_MATCHES	24
 #define MODEL_EXTRAS	4		/* of one call */
 #define MODEL_COPIES	(MODEL_FAMILIES * MODEL_INDEX)
+#define MODEL_USES	512
+#define MODEL_LATES	512
+#define MODEL_TICKETS	16
 
 #define NONE		(-1)
 
@@ -75,6 +80,71 @@ struct model_block {
 	u64 id;
 };
 
+/* Some of the uses. */
+struct model_set {
+	u64 bit[MODEL_USES / 64];
+};
+
+/**
+ * struct model_use - work that may touch a sequence or a block
+ * @live: it has not ended
+ * @client: whose
+ * @seq: which sequence, or NONE
+ * @block: which block, on which it has a reference, or NONE
+ * @timeline: of its fence
+ * @value: of its fence
+ * @write_from: the first token whose row it writes, or KVP_POS_END
+ * @computed_to: tokens that have rows when it has passed
+ * @reads_all: it, or one that became one with it, writes none: it may read any row
+ * @nr: the later it was said, the greater
+ */
+struct model_use {
+	bool live;
+	u32 client;
+	int seq;
+	int block;
+	u32 timeline;
+	u64 value;
+	u64 write_from;
+	u64 computed_to;
+	bool reads_all;
+	u64 nr;
+};
+
+/* A reference that a sequence of @client gave back, and the uses that were open then. */
+struct model_late {
+	bool live;
+	u32 client;
+	int block;
+	struct model_set waits;
+};
+
+/**
+ * struct model_clock - a timeline
+ * @page: what stands in the page
+ * @read: what stood there when it was looked at last
+ * @seen: the greatest value that was right
+ * @announced: the greatest value that a use said
+ * @watch: value that the client wants to be told of, 0: none
+ * @told: it has passed, and no query came since
+ */
+struct model_clock {
+	u64 page;
+	u64 read;
+	u64 seen;
+	u64 announced;
+	u64 watch;
+	bool told;
+};
+
+/* An admission that waits, or was granted. In the order of asking. */
+struct model_ticket {
+	u32 client;
+	u64 id;
+	u32 blocks[MODEL_FAMILIES];
+	bool granted;
+};
+
 /* Whether a reclaim has met a node, and could not take it then. */
 enum model_met { MODEL_NOT_MET, MODEL_MAY_BE_MET, MODEL_MET };
 
@@ -116,10 +186,17 @@ struct model_node {
 	int core;
 };
 
+/*
+ * @zombie: freed, with open uses. @done_to: the most that uses that passed have computed.
+ * @windowed: where windows stand.
+ */
 struct model_seq {
 	bool live;
+	bool zombie;
 	u32 client;
 	u64 id;
+	u64 done_to;
+	u64 windowed;
 	int root;
 	int tail;
 	u64 nr_published;		/* nodes */
@@ -147,6 +224,7 @@ enum model_thing {
 	MODEL_OF_RAW,
 	MODEL_OF_MATCHES,
 	MODEL_OF_EXPORTS,
+	MODEL_OF_TICKETS,
 	MODEL_THINGS,
 };
 
@@ -163,8 +241,10 @@ struct model_user {
 };
 
 /**
- * struct model_client - one client; from MODEL_CLIENTS on, an export
- * @core: the client itself, NULL: not there
+ * struct model_client - one client; from MODEL_CLIENTS on an export, from MODEL_FIRST_DEAD on one
+ * that died
+ * @core: the client itself, NULL: not there, or dead
+ * @dead: it died, and something of its waits for fences
  * @id: the core's
  * @rights: KVP_RIGHT_*
  * @user: of its uid
@@ -175,9 +255,19 @@ struct model_user {
  * @fd: of an export: its file
  * @revoked: an export that has no sequence any more
  * @imports: how often it was imported
+ * @writes: of an export: by timeline of its maker the value at which its rows are written
+ * @of: of an export: the sequence of which it was made
+ * @tokens: of an export: how many it has
+ * @suspect: its maker died before that, or gave up what was to be written
+ * @nr_clocks: timelines made
+ * @clock: the timelines
+ * @backwards: values of them that were smaller than before
+ * @jumps: values beyond what was announced
+ * @reserve: blocks admitted and not used, by family
  */
 struct model_client {
 	struct kvp_client *core;
+	bool dead;
 	u64 id;
 	u32 rights;
 	u32 user;
@@ -188,6 +278,15 @@ struct model_client {
 	s32 fd;
 	bool revoked;
 	u64 imports;
+	u64 writes[KVP_NR_TIMELINES];
+	u64 of;
+	u64 tokens;
+	bool suspect;
+	u32 nr_clocks;
+	struct model_clock clock[KVP_NR_TIMELINES];
+	u64 backwards;
+	u64 jumps;
+	u32 reserve[MODEL_FAMILIES];
 };
 
 /* What can be seen of the core's blocks. */
@@ -202,7 +301,15 @@ struct model_look {
  * @defaults: limits of those who attach
  * @user: by number
  * @any: limits of users without their own
+ * @use: work that has not ended
+ * @use_end: the last of it is before
+ * @nr_uses: how often there was some
+ * @late: references that wait for it
+ * @late_end: the last of them is before
+ * @ticket: those that wait and those that were granted
+ * @nr_tickets: how many
  * @clock: grows with every use
+ * @frozen: it does not: the order of what happens now is not defined
  * @victims: nodes reclaimed
  * @loose: of these, where the core did not take the one that was used first, but another that is
  *         allowed
@@ -223,7 +330,15 @@ struct model {
 	struct model_user user[MODEL_USERS];
 	struct model_limits any;
 	struct kvp_stats count;
+	struct model_use use[MODEL_USES];
+	u32 use_end;
+	u64 nr_uses;
+	struct model_late late[MODEL_LATES];
+	u32 late_end;
+	struct model_ticket ticket[MODEL_TICKETS];
+	u32 nr_tickets;
 	u64 clock;
+	bool frozen;
 	u64 victims;
 	u64 loose;
 	const struct model_look *look;
@@ -275,6 +390,7 @@ u32 model_free_digests(const struct model *m);
 u32 model_charged(const struct model *m, u32 family, u64 owner);
 u32 model_slots(const struct model *m, u32 client);
 u32 model_seqs(const struct model *m, u32 client);
+u64 model_now(struct model *m);
 u32 model_raw(const struct model *m, u32 client);
 u32 model_matches(const struct model *m, u32 client);
 u32 model_exports(const struct model *m, u32 client);
@@ -311,14 +427,64 @@ struct model_seq *model_import(struct model *m, u32 client, u32 export,
 			       struct model_verdict *v);
 void model_revoke(struct model *m, u32 client, u32 export, struct model_verdict *v);
 void model_export_close(struct model *m, u32 export);
+void model_exports_cut(struct model *m, const struct model_seq *seq, u64 tokens);
 
 /* reclaim.c: room for a call, and who gives it */
 void model_room(const struct model *m, u32 client, const struct model_need *need,
 		struct model_verdict *v);
-void model_take(struct model *m, const struct model_need *need);
+void model_take(struct model *m, u32 client, const struct model_need *need);
+void model_take_now(struct model *m, const struct model_need *need);
+void model_room_now(const struct model *m, u32 client, const struct model_need *need,
+		    struct model_verdict *v);
+void model_may_meet_all(struct model *m);
 u64 model_reclaim(struct model *m, u64 nodes);
 bool model_refused(struct model *m, const struct model_verdict *v);
 u32 model_others_unmet(const struct model *m, u32 client, u32 family);
+
+/* fences.c: work that goes on */
+u32 model_all_uses(const struct model *m);
+u32 model_uses(const struct model *m, u32 client);
+u32 model_zombies(const struct model *m, u32 client);
+u32 model_lates(const struct model *m);
+void model_count_late(const struct model *m, int client, u32 *late);
+u32 model_held_back(const struct model *m, u32 family, u64 owner);
+u32 model_seq_uses(const struct model *m, const struct model_seq *seq);
+u64 model_open_from(const struct model *m, const struct model_seq *seq);
+u64 model_will_have(const struct model *m, const struct model_seq *seq);
+void model_uses_cut(struct model *m, struct model_seq *seq, u64 tokens);
+void model_let_go(struct model *m, struct model_seq *seq, int block);
+void model_move_windows(struct model *m, struct model_seq *seq);
+void model_compute(struct model *m, struct model_seq *seq);
+void model_use_entry(const struct model *m, u32 client, const struct kvp_use_entry *e,
+		     struct model_verdict *v);
+void model_use_seq(const struct model *m, const struct model_seq *seq,
+		   const struct kvp_use_entry *e, u64 will_have, struct model_verdict *v);
+void model_use_begin(struct model *m, u32 client, const struct kvp_use_entry *e,
+		     struct model_seq *seq, int block);
+void model_clock_read(struct model *m, u32 client, u32 timeline);
+u32 model_ready(const struct model *m, u32 client);
+void model_query(struct model *m, u32 client, const struct kvp_fence *fence, u32 nr, bool watch);
+void model_signal(struct model *m, u32 client, u32 timeline, u64 value, struct model_verdict *v);
+bool model_export_open(const struct model *m, u32 export);
+void model_settle(struct model *m);
+int model_dead_place(const struct model *m);
+void model_die(struct model *m, u32 client, int place);
+u64 model_reap(struct model *m, int dead);
+
+/* tickets.c: blocks taken in advance, or waited for */
+u32 model_reserve(const struct model *m, u32 client, u32 family);
+u32 model_tickets(const struct model *m, u32 client);
+u32 model_granted(const struct model *m, u32 client);
+void model_rest(const struct model *m, u32 client, const struct model_need *need,
+		struct model_need *rest);
+void model_in_turn(const struct model *m, u32 client, const struct model_need *need,
+		   struct model_verdict *v);
+bool model_admit(struct model *m, u32 client, const struct model_need *need, bool queue,
+		 bool waited, struct model_verdict *v);
+struct model_ticket *model_ticket_find(struct model *m, u32 client, u64 id);
+void model_ticket_end(struct model *m, struct model_ticket *ticket);
+void model_tickets_leave(struct model *m, u32 client);
+void model_serve(struct model *m);
 
 /* grow.c: sequences become longer */
 bool model_extras_right(const struct model *m, const struct model_text *text, u64 first);
@@ -349,6 +515,7 @@ void model_copied(struct model *m, struct model_seq *seq);
 void model_truncate(struct model *m, struct model_seq *seq, u64 tokens,
 		    struct model_verdict *v);
 void model_seq_free(struct model *m, struct model_seq *seq);
+void model_seq_end(struct model *m, struct model_seq *seq);
 
 /* prefixes.c: match, publish, invalidate; the end of a client */
 u32 model_walk(const struct model *m, const struct model_text *text, u64 limit, int *path);
@@ -360,6 +527,6 @@ void model_publish(struct model *m, struct model_seq *seq, const struct kvp_pref
 		   struct model_verdict *v, struct kvp_prefix_publish *out);
 u64 model_invalidate(struct model *m, u32 how, const struct model_text *text, u32 tag,
 		     struct model_verdict *v);
-void model_leave(struct model *m, u32 client);
+void model_leave(struct model *m, u32 client, int place);
 
 #endif /* KVPT_MODEL_H */

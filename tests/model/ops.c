@@ -3,6 +3,8 @@
  * The property test: clients come and go, requests as engines make them, and the choice of what
  * is next.
  */
+#include <time.h>
+
 #include "property.h"
 
 /* ---- clients ---- */
@@ -59,18 +61,38 @@ void property_join(struct run *r, u32 client)
 	property_trace("client %u is %llu", client, (unsigned long long)c->id);
 }
 
-/* The client vanishes with all it has. */
+/* A grace time that is short is over by the next look. */
+static void property_wait_grace(const struct run *r)
+{
+	struct timespec time = { .tv_nsec = 1100000 };
+
+	if (r->grace == 1)
+		nanosleep(&time, NULL);
+}
+
+/* The client vanishes with all it has, but for what its work may touch. */
 void property_leave(struct run *r, u32 client)
 {
 	struct model_verdict v;
 
+	if (model_dead_place(&r->model) == NONE) {
+		property_reap_all(r);
+		property_check(r);
+	}
 	property_begin(r, "leave");
 	property_calm(r);
 	property_trace("client %u", client);
 	kvpt_close(&r->env, r->model.client[client].core);
 	memset(&kvpt, 0, sizeof(kvpt));
+	property_wait_grace(r);
 	property_end(r, 0, &v);
-	model_leave(&r->model, client);
+	model_leave(&r->model, client, model_dead_place(&r->model));
+	/* Who waits is served at once, and once more when the time is over. */
+	if (r->grace == 1) {
+		model_serve(&r->model);
+		model_reap(&r->model, NONE);
+	}
+	r->past_ticket[client] = 0;
 }
 
 static void op_come_or_go(struct run *r, u32 client)
@@ -203,7 +225,20 @@ static const struct {
 	{ op_close, NULL, NULL, 2 },
 	{ op_limit, NULL, NULL, 2 },
 	{ op_limit_uid, NULL, NULL, 1 },
+	{ op_wait_limit, NULL, NULL, 1 },
+	{ op_wait_leave, NULL, NULL, 1 },
 	{ op_wrong, NULL, NULL, 1 },
+	{ op_timeline, NULL, NULL, 1 },
+	{ op_use, model_seqs, op_create, 20 },
+	{ op_store, NULL, NULL, 14 },
+	{ op_signal, NULL, NULL, 6 },
+	{ op_query, NULL, NULL, 3 },
+	{ op_scan, NULL, NULL, 1 },
+	{ op_reap, NULL, NULL, 1 },
+	{ op_admit, NULL, NULL, 2 },
+	{ op_take, model_granted, op_create, 4 },
+	{ op_cancel, model_tickets, op_create, 8 },
+	{ op_drop, NULL, NULL, 2 },
 };
 
 static bool property_seqs_left(const struct run *r)
@@ -213,7 +248,22 @@ static bool property_seqs_left(const struct run *r)
 
 	for (i = 0; i < MODEL_SEQS; i++)
 		nr += r->model.seq[i].live;
-	return nr < MODEL_SEQS - 1;
+	return nr < MODEL_SEQS - 1 && model_lates(&r->model) < MODEL_LATES / 2;
+}
+
+/* Some of what there is goes. */
+static void property_make_room(struct run *r, u32 client)
+{
+	switch (below(r, 3)) {
+	case 0:
+		op_free(r, client);
+		break;
+	case 1:
+		op_signal(r, client);
+		break;
+	default:
+		property_reap_all(r);
+	}
 }
 
 void property_op(struct run *r)
@@ -224,7 +274,7 @@ void property_op(struct run *r)
 	u32 i;
 
 	if (!property_seqs_left(r)) {
-		op_free(r, client);
+		property_make_room(r, client);
 		property_check(r);
 		return;
 	}
@@ -237,5 +287,6 @@ void property_op(struct run *r)
 		property_ops[i].make(r, client);
 	else
 		property_ops[i].op(r, client);
-	property_check(r);
+	if (!r->unseen)
+		property_check(r);
 }

@@ -29,10 +29,13 @@ static void property_no_block(const struct run *r, u64 id, struct model_verdict 
 		model_may(v, -ESTALE, KVP_REASON_GENERATION);
 	else
 		model_may(v, -ENOENT, KVP_REASON_NO_BLOCK);
+	/* Work may have ended that nobody had looked at when the call came to it. */
+	if (r->model.frozen)
+		model_may(v, -EPERM, KVP_REASON_NOT_HELD);
 }
 
 /* A block on which the client has a raw reference; now and then another, or none. */
-static u64 property_pick_raw(struct run *r, u32 client)
+u64 property_pick_raw(struct run *r, u32 client)
 {
 	u32 start = below(r, r->model.nr_blocks);
 	u32 how = below(r, 24);
@@ -49,6 +52,18 @@ static u64 property_pick_raw(struct run *r, u32 client)
 			return r->model.block[b].id;
 	}
 	return KVP_BLOCK_NULL;
+}
+
+/* The block of an id on which the client must have a reference; the verdict says where not. */
+int property_raw(const struct run *r, u32 client, u64 id, struct model_verdict *v)
+{
+	int block = property_block(r, id);
+
+	if (block == NONE)
+		property_no_block(r, id, v);
+	else if (!r->model.client[client].raw[block])
+		model_may(v, -EPERM, KVP_REASON_NOT_HELD);
+	return block;
 }
 
 static void property_check_raw_limit(const struct run *r, u32 client, u32 nr,
@@ -75,11 +90,12 @@ void op_alloc(struct run *r, u32 client)
 	property_end(r, err, &v);
 	need.blocks[family] = nr;
 	property_check_raw_limit(r, client, nr, &v);
+	model_in_turn(&r->model, client, &need, &v);
 	model_room(&r->model, client, &need, &v);
 	model_refused(&r->model, &v);
 	if (!property_judge(r, &v))
 		return;
-	model_take(&r->model, &need);
+	model_take(&r->model, client, &need);
 	for (i = 0; !r->untold && i < nr; i++) {
 		block = model_block_new(&r->model, family, client);
 		r->model.client[client].raw[block] = 1;
@@ -211,7 +227,7 @@ static struct model_seq *property_any_seq(struct run *r, u32 client)
 	for (i = 0; i < MODEL_SEQS; i++) {
 		struct model_seq *seq = &r->model.seq[(start + i) % MODEL_SEQS];
 
-		if (seq->live && seq->client == client)
+		if (seq->live && !seq->zombie && seq->client == client)
 			return seq;
 	}
 	return NULL;
@@ -267,7 +283,7 @@ static void property_ref_own(struct run *r, u32 client)
 	u64 ids[PROPERTY_REFS];
 	struct model_verdict v;
 	u32 nr = 1 + below(r, PROPERTY_REFS);
-	int err, block;
+	int err;
 	u32 i;
 
 	for (i = 0; i < nr; i++)
@@ -279,13 +295,8 @@ static void property_ref_own(struct run *r, u32 client)
 	property_end(r, err, &v);
 	property_check_raw_limit(r, client, property_count(ids, nr), &v);
 	for (i = 0; i < nr; i++) {
-		if (ids[i] == KVP_BLOCK_NULL)
-			continue;
-		block = property_block(r, ids[i]);
-		if (block == NONE)
-			property_no_block(r, ids[i], &v);
-		else if (!r->model.client[client].raw[block])
-			model_may(&v, -EPERM, KVP_REASON_NOT_HELD);
+		if (ids[i] != KVP_BLOCK_NULL)
+			property_raw(r, client, ids[i], &v);
 	}
 	if (property_judge(r, &v))
 		property_take_refs(r, client, ids, nr);
@@ -372,11 +383,8 @@ void op_make_private(struct run *r, u32 client)
 	property_trace("client %u block %llx", client, (unsigned long long)id);
 	err = kvpt_make_private(r->model.client[client].core, id, &result);
 	property_end(r, err, &v);
-	if (block == NONE) {
-		property_no_block(r, id, &v);
-	} else if (!r->model.client[client].raw[block]) {
-		model_may(&v, -EPERM, KVP_REASON_NOT_HELD);
-	} else if (b->count > 1 || b->node != NONE) {
+	property_raw(r, client, id, &v);
+	if (!v.nr && (b->count > 1 || b->node != NONE)) {
 		copy = true;
 		need.blocks[b->family] = 1;
 		property_check_raw_limit(r, client, 1, &v);
@@ -387,7 +395,7 @@ void op_make_private(struct run *r, u32 client)
 		return;
 	if (r->untold) {
 		if (copy)
-			model_take(&r->model, &need);
+			model_take(&r->model, client, &need);
 		return;
 	}
 	if (kvpt.make_private.copy != copy || (!copy && result != id))
@@ -395,7 +403,7 @@ void op_make_private(struct run *r, u32 client)
 			  (unsigned long long)result);
 	if (!copy)
 		return;
-	model_take(&r->model, &need);
+	model_take(&r->model, client, &need);
 	block = model_block_new(&r->model, KVP_BLOCK_FAMILY(id), client);
 	r->model.client[client].raw[block] = 1;
 	property_bind(r, block, result);

@@ -94,10 +94,80 @@ static int wrong_value(struct kvp_client *core, u32 how, struct wrong *expected)
 	}
 }
 
+static int wrong_fence(struct kvp_client *core, u32 how, struct wrong *expected)
+{
+	struct kvp_use_entry entry = { .kind = KVP_USE_SEQ, .value = 1 };
+	struct kvp_fence fence = { };
+
+	switch (how) {
+	case 0:
+		*expected = (struct wrong){ -EINVAL, KVP_REASON_COUNT };
+		kvpt.use.entries = property_addr(&entry);
+		return kvpt_do(core, KVP_OP_USE, &kvpt.use);
+	case 1:
+		*expected = (struct wrong){ -EOVERFLOW, KVP_REASON_COUNT };
+		kvpt.use.entries = property_addr(&entry);
+		kvpt.use.nr_entries = KVP_MAX_CALL_BLOCKS + 1;
+		return kvpt_do(core, KVP_OP_USE, &kvpt.use);
+	case 2:
+		*expected = (struct wrong){ -EFAULT, KVP_REASON_POINTER };
+		kvpt.query.nr_fences = 1;
+		return kvpt_do(core, KVP_OP_QUERY, &kvpt.query);
+	case 3:
+		*expected = (struct wrong){ -EINVAL, KVP_REASON_ALIGNMENT };
+		kvpt.query.fences = property_addr(&fence) + 4;
+		kvpt.query.nr_fences = 1;
+		return kvpt_do(core, KVP_OP_QUERY, &kvpt.query);
+	case 4:
+		*expected = (struct wrong){ -EINVAL, KVP_REASON_RESERVED };
+		kvpt.signal.reserved = 1;
+		return kvpt_do(core, KVP_OP_SIGNAL, &kvpt.signal);
+	default:
+		*expected = (struct wrong){ -EINVAL, KVP_REASON_FLAG };
+		kvpt.timeline_create.head.flags = 1;
+		return kvpt_do(core, KVP_OP_TIMELINE_CREATE, &kvpt.timeline_create);
+	}
+}
+
+static int wrong_admit(struct kvp_client *core, u32 how, struct wrong *expected)
+{
+	struct kvp_admit_need needs[2] = { { 0, 0, 1 }, { 0, 0, 1 } };
+
+	*expected = (struct wrong){ -EINVAL, KVP_REASON_COUNT };
+	kvpt.admit.needs = property_addr(needs);
+	kvpt.admit.nr_needs = 1;
+	switch (how) {
+	case 0:
+		*expected = (struct wrong){ -EINVAL, KVP_REASON_FLAG };
+		kvpt.admit.head.flags = KVP_ADMIT_QUEUE | KVP_ADMIT_DROP;
+		break;
+	case 1:
+		kvpt.admit.head.flags = KVP_ADMIT_QUEUE;
+		kvpt.admit.nr_needs = 0;
+		break;
+	case 2:
+		kvpt.admit.head.flags = KVP_ADMIT_TAKE;
+		break;
+	case 3:
+		*expected = (struct wrong){ -EOVERFLOW, KVP_REASON_COUNT };
+		kvpt.admit.nr_needs = KVP_MAX_FAMILIES + 1;
+		break;
+	case 4:
+		*expected = (struct wrong){ -EINVAL, KVP_REASON_RESERVED };
+		needs[0].reserved = 1;
+		break;
+	default:
+		*expected = (struct wrong){ -EINVAL, KVP_REASON_DUPLICATE };
+		kvpt.admit.nr_needs = 2;
+		kvpt.admit.head.flags = KVP_ADMIT_QUEUE;
+	}
+	return kvpt_do(core, KVP_OP_ADMIT, &kvpt.admit);
+}
+
 void op_wrong(struct run *r, u32 client)
 {
 	static int (* const kinds[])(struct kvp_client *core, u32 how, struct wrong *expected) = {
-		wrong_head, wrong_array, wrong_value,
+		wrong_head, wrong_array, wrong_value, wrong_fence, wrong_admit,
 	};
 	struct kvp_client *core = r->model.client[client].core;
 	u32 kind = below(r, ARRAY_SIZE(kinds));

@@ -139,7 +139,7 @@ static void model_adopt(struct model *m, struct model_seq *seq, int node)
 				continue;
 			}
 			model_block_get(m, *part, seq->client);
-			model_block_release(m, *slot);
+			model_let_go(m, seq, *slot);
 			*slot = *part;
 		}
 	}
@@ -148,7 +148,7 @@ static void model_adopt(struct model *m, struct model_seq *seq, int node)
 	seq->run[run] = node;
 }
 
-/* Idle blocks of the equal node for which no own one is given back must be within bounds. */
+/* Idle blocks of the equal node for which no own one is given back now must be within bounds. */
 static bool model_can_adopt(const struct model *m, const struct model_seq *seq, int node)
 {
 	u32 run = seq->nr_published;
@@ -161,7 +161,7 @@ static bool model_can_adopt(const struct model *m, const struct model_seq *seq, 
 			int part = m->node[node].part[f][j];
 
 			gain += own != NONE && part != NONE && !m->block[part].count &&
-				m->block[own].count > 1;
+				(m->block[own].count > 1 || model_seq_uses(m, seq));
 		}
 		if (gain && (model_over_blocks(m, seq->client, f, gain) ||
 			     model_others_unmet(m, seq->client, f) + gain >
@@ -199,7 +199,8 @@ static void model_publish_next(struct model *m, struct model_seq *seq, bool keep
 void model_publish(struct model *m, struct model_seq *seq, const struct kvp_prefix_publish *arg,
 		   struct model_verdict *v, struct kvp_prefix_publish *out)
 {
-	u64 tokens = arg->limit ? min_t(u64, arg->limit, seq->computed) : seq->computed;
+	u64 done = min(seq->computed, model_open_from(m, seq));
+	u64 tokens = arg->limit ? min_t(u64, arg->limit, done) : done;
 	u64 nodes = tokens / m->index_tokens;
 
 	out->nr_new = 0;
@@ -270,7 +271,8 @@ static struct model_seq *model_next_seq(struct model *m, u32 client, u64 *next)
 	for (i = 0; i < MODEL_SEQS; i++) {
 		struct model_seq *seq = &m->seq[i];
 
-		if (seq->live && seq->client == client && (u32)seq->id >= *next &&
+		if (seq->live && !seq->zombie && seq->client == client &&
+		    (u32)seq->id >= *next &&
 		    (!first || (u32)seq->id < (u32)first->id))
 			first = seq;
 	}
@@ -310,7 +312,7 @@ static void model_leave_raw(struct model *m, u32 client)
 			model_block_put(m, i);
 		}
 	}
-	m->clock++;
+	model_now(m);
 	for (i = 0; i < m->nr_nodes; i++) {
 		if (!was_idle[i] && model_node_idle(m, i)) {
 			m->node[i].used = m->clock;
@@ -319,7 +321,8 @@ static void model_leave_raw(struct model *m, u32 client)
 	}
 }
 
-void model_leave(struct model *m, u32 client)
+/* @place: from model_dead_place(), for what work may go on with. */
+void model_leave(struct model *m, u32 client, int place)
 {
 	struct model_match *match;
 	struct model_seq *seq;
@@ -330,5 +333,7 @@ void model_leave(struct model *m, u32 client)
 	for (next = 0; (match = model_next_match(&m->client[client], &next));)
 		model_release(m, match);
 	model_leave_raw(m, client);
+	model_tickets_leave(m, client);
+	model_die(m, client, place);
 	m->client[client].core = NULL;
 }

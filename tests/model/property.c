@@ -64,6 +64,8 @@ static void tell(void)
 			(unsigned long long)property_at.episode);
 }
 
+static const u32 graces[] = { 0, KVP_MAX_GRACE_MS, 1 };
+
 /* An empty pool; now and then one that has few nodes or digests. */
 static void begin(struct run *r, const struct shape *shape, u64 random)
 {
@@ -81,6 +83,10 @@ static void begin(struct run *r, const struct shape *shape, u64 random)
 	r->shape = shape;
 	arg.nodes = below(r, 4) ? 64 : 4 + below(r, 12);
 	arg.extras = below(r, 4) ? 16 : 3 + below(r, 4);
+	/* No quarantine ends by itself, or each at once. */
+	r->grace = graces[below(r, ARRAY_SIZE(graces))];
+	arg.grace_ms = r->grace;
+	arg.head.flags = r->grace ? 0 : KVP_POOL_STRICT;
 	kvpt_env_init(&r->env);
 	property_door(r);
 	r->watcher = kvpt_open(&r->env, KVPT_OWNER);
@@ -118,12 +124,15 @@ static void end(struct run *r)
 	u64 nodes = ~0ULL;
 	u32 i;
 
+	property_check(r);
 	for (i = 0; i < MODEL_CLIENTS; i++) {
 		if (r->model.client[i].core) {
 			property_leave(r, i);
 			property_check(r);
 		}
 	}
+	property_check_all(r);
+	property_reap_all(r);
 	property_check_all(r);
 	property_close_exports(r);
 	property_check_all(r);
@@ -152,6 +161,8 @@ static void episode(struct run *r, u64 ops)
 	begin(r, &shapes[property_at.shape], random);
 	for (property_at.op = 1; property_at.op <= ops; property_at.op++) {
 		property_op(r);
+		if (r->unseen)
+			continue;
 		if (property_at.op % AUDIT_OPS == 0)
 			property_check_all(r);
 		if (property_at.op % MIRROR_OPS == 0)

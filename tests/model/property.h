@@ -51,7 +51,11 @@ extern struct property_at property_at;
  * @highest: last id seen at each place
  * @past: ids of ended sequences, by client
  * @nr_past: how many there were
+ * @past_ticket: id of a ticket that ended, by client
  * @untold: the last call went well, but its result could not be brought to the caller
+ * @stale: something may have happened since @look
+ * @unseen: a timeline was written, and nothing has looked since
+ * @grace: ms; 0: strict
  */
 struct run {
 	struct kvpt_env env;
@@ -65,7 +69,11 @@ struct run {
 	u64 highest[MODEL_FAMILIES][MODEL_BLOCKS];
 	u64 past[MODEL_CLIENTS][PROPERTY_PAST];
 	u32 nr_past[MODEL_CLIENTS];
+	u64 past_ticket[MODEL_CLIENTS];
 	bool untold;
+	bool stale;
+	bool unseen;
+	u32 grace;
 };
 
 /* Ids are the core's; those of ended sequences are remembered to be tried again. */
@@ -106,8 +114,27 @@ void op_revoke(struct run *r, u32 client);
 void op_close(struct run *r, u32 client);
 void op_limit(struct run *r, u32 client);
 void op_limit_uid(struct run *r, u32 client);
+void op_wait_limit(struct run *r, u32 client);
+void op_wait_leave(struct run *r, u32 client);
+
+/* ops_fence.c, ops_admit.c */
+void property_reap_all(struct run *r);
+void property_admit_queue(struct run *r, u32 client, u32 family, u64 blocks);
+void op_timeline(struct run *r, u32 client);
+void op_use(struct run *r, u32 client);
+void op_store(struct run *r, u32 client);
+void op_signal(struct run *r, u32 client);
+void op_query(struct run *r, u32 client);
+void op_scan(struct run *r, u32 client);
+void op_reap(struct run *r, u32 client);
+void op_admit(struct run *r, u32 client);
+void op_take(struct run *r, u32 client);
+void op_cancel(struct run *r, u32 client);
+void op_drop(struct run *r, u32 client);
 
 /* ops_block.c, ops_wrong.c */
+u64 property_pick_raw(struct run *r, u32 client);
+int property_raw(const struct run *r, u32 client, u64 id, struct model_verdict *v);
 void op_alloc(struct run *r, u32 client);
 void op_ref(struct run *r, u32 client);
 void op_unref(struct run *r, u32 client);

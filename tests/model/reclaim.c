@@ -118,9 +118,9 @@ static u32 model_published(const struct model *m)
 	return nr;
 }
 
-/* How @client can be refused what it needs. */
-void model_room(const struct model *m, u32 client, const struct model_need *need,
-		struct model_verdict *v)
+/* How @client can be refused what it needs beyond its reserve. */
+void model_room_now(const struct model *m, u32 client, const struct model_need *need,
+		    struct model_verdict *v)
 {
 	struct model_need gain;
 	u32 f;
@@ -137,8 +137,10 @@ void model_room(const struct model *m, u32 client, const struct model_need *need
 			model_may(v, -EFBIG, KVP_REASON_NEVER_FITS);
 		if (model_over_blocks(m, client, f, want))
 			model_may(v, -EDQUOT, KVP_REASON_LIMIT_BLOCKS);
-		if (want > room)
+		if (want > room + model_held_back(m, f, 0))
 			model_may(v, -ENOSPC, KVP_REASON_POOL_FULL);
+		else if (want > room)
+			model_may(v, -ENOSPC, KVP_REASON_HELD_BACK);
 		else if (want + model_others_unmet(m, client, f) > room)
 			model_may(v, -ENOSPC, KVP_REASON_GUARANTEED);
 		else if (want > free + gain.blocks[f])
@@ -252,17 +254,19 @@ static int model_victim(struct model *m, struct model_dice *dice)
 }
 
 /*
- * A reclaim that comes to a node that was used at @used has met what was used before. How it came
- * to one that was invalidated is not known.
+ * A reclaim that comes to a node that was used at @used has met what was used before, and may have
+ * met what was used then. How it came to one that was invalidated is not known.
  */
 static void model_meet(struct model *m, u64 used, enum model_met met)
 {
 	int i;
 
 	for (i = 0; i < m->nr_nodes; i++) {
-		if (m->node[i].kind == MODEL_PUBLISHED && m->node[i].used < used &&
-		    m->node[i].met < met)
-			m->node[i].met = met;
+		enum model_met now = m->node[i].used == used ? MODEL_MAY_BE_MET : met;
+
+		if (m->node[i].kind == MODEL_PUBLISHED && m->node[i].used <= used &&
+		    m->node[i].met < now)
+			m->node[i].met = now;
 	}
 }
 
@@ -311,17 +315,28 @@ static void model_end_node(struct model *m, int victim, struct model_need *lack)
 	}
 }
 
-/* A reclaim that found no more has met everything that it could not take. */
-static void model_meet_all(struct model *m)
+static void model_meet_rest(struct model *m, enum model_met met)
 {
 	bool goes[MODEL_NODES];
 	int i;
 
 	model_all_that_go(m, goes);
 	for (i = 0; i < m->nr_nodes; i++) {
-		if (m->node[i].kind == MODEL_PUBLISHED && !goes[i])
-			m->node[i].met = MODEL_MET;
+		if (m->node[i].kind == MODEL_PUBLISHED && !goes[i] && m->node[i].met < met)
+			m->node[i].met = met;
 	}
+}
+
+/* A reclaim that found no more has met everything that it could not take. */
+static void model_meet_all(struct model *m)
+{
+	model_meet_rest(m, MODEL_MET);
+}
+
+/* There may have been one. */
+void model_may_meet_all(struct model *m)
+{
+	model_meet_rest(m, MODEL_MAY_BE_MET);
 }
 
 /*
@@ -379,8 +394,8 @@ static u64 model_reclaim_any(struct model *m, const struct model_need *need, u64
 	return nr_first;
 }
 
-/* Reclaim until the call can have what it needs; model_room() had no objection. */
-void model_take(struct model *m, const struct model_need *need)
+/* Reclaim until there is what is needed; model_room_now() had no objection. */
+void model_take_now(struct model *m, const struct model_need *need)
 {
 	struct model_need lack = *need;
 	u32 f;

@@ -9,7 +9,8 @@ struct model_seq *model_seq_find(struct model *m, u32 client, u64 id)
 	u32 i;
 
 	for (i = 0; i < MODEL_SEQS; i++) {
-		if (m->seq[i].live && m->seq[i].client == client && m->seq[i].id == id)
+		if (m->seq[i].live && !m->seq[i].zombie && m->seq[i].client == client &&
+		    m->seq[i].id == id)
 			return &m->seq[i];
 	}
 	return NULL;
@@ -55,10 +56,12 @@ static int model_path_block(const struct model *m, u32 family, const int *path, 
 static void model_check_idle(const struct model *m, u32 client, const u32 *idle,
 			     const struct model_need *need, struct model_verdict *v)
 {
+	struct model_need rest;
 	u32 f, all, room;
 
+	model_rest(m, client, need, &rest);
 	for (f = 0; f < m->nr_families; f++) {
-		all = idle[f] + need->blocks[f];
+		all = idle[f] + rest.blocks[f];
 		room = model_free_blocks(m, f) + model_idle_blocks(m, f);
 		if (!idle[f])
 			continue;
@@ -152,6 +155,7 @@ static void model_create_table(struct model *m, struct model_seq *seq, const int
 	seq->nr_published = nodes;
 	seq->tokens = nodes * m->index_tokens;
 	seq->computed = seq->tokens;
+	seq->windowed = seq->tokens;
 	seq->reserved = seq->tokens;
 	seq->tail = nodes ? path[nodes - 1] : seq->root;
 	m->node[seq->tail].refs++;
@@ -211,6 +215,7 @@ struct model_seq *model_create(struct model *m, u32 client, const struct kvp_seq
 	/* The namespace stays, whatever is reclaimed. */
 	if (root != NONE)
 		m->node[root].uses++;
+	model_in_turn(m, client, &need, v);
 	model_room(m, client, &need, v);
 	if (model_refused(m, v)) {
 		model_hold_path(m, client, path, nodes, false);
@@ -218,7 +223,7 @@ struct model_seq *model_create(struct model *m, u32 client, const struct kvp_seq
 			m->node[root].uses--;
 		return NULL;
 	}
-	model_take(m, &need);
+	model_take(m, client, &need);
 
 	seq = model_seq_new(m, client);
 	seq->root = root == NONE ? model_root_new(m, text->space) : root;
@@ -265,45 +270,38 @@ void model_set_tail(struct model *m, struct model_seq *seq, u64 nr_published)
 bool model_cut_refused(const struct model *m, const struct model_seq *seq, u64 tokens,
 		       struct model_verdict *v)
 {
+	u32 before = v->nr;
 	u32 f;
 
-	if (tokens >= seq->computed)
-		return false;
 	for (f = 0; f < m->nr_families; f++) {
-		if (m->family[f].kind == KVP_FAMILY_STATE)
+		if (m->family[f].kind == KVP_FAMILY_STATE &&
+		    tokens < max(seq->computed, seq->done_to))
 			model_may(v, -EOPNOTSUPP, KVP_REASON_STATE_FAMILY);
-		if (model_first_slot(m, f, tokens) < model_first_slot(m, f, seq->computed))
+		if (model_first_slot(m, f, tokens) < model_first_slot(m, f, seq->windowed))
 			model_may(v, -EOPNOTSUPP, KVP_REASON_WINDOW_RELEASED);
 	}
-	return v->nr;
+	return v->nr > before;
 }
 
 void model_advance(struct model *m, struct model_seq *seq, u64 computed,
 		   struct model_verdict *v)
 {
-	u32 f, slot;
-
 	if (seq->nr_pending)
 		model_may(v, -EBUSY, KVP_REASON_COPY_PENDING);
 	else if (computed < seq->computed || computed > seq->tokens)
 		model_may(v, -EINVAL, KVP_REASON_LENGTH);
+	else if (computed > model_open_from(m, seq))
+		model_may(v, -EBUSY, KVP_REASON_FENCE_OPEN);
 	if (v->nr)
 		return;
 	seq->computed = computed;
-	for (f = 0; f < m->nr_families; f++) {
-		for (slot = 0; slot < model_first_slot(m, f, computed); slot++) {
-			if (seq->slot[f][slot] == NONE)
-				continue;
-			model_block_release(m, seq->slot[f][slot]);
-			seq->slot[f][slot] = NONE;
-		}
-	}
+	model_move_windows(m, seq);
 }
 
 void model_copied(struct model *m, struct model_seq *seq)
 {
 	while (seq->nr_pending)
-		model_block_release(m, seq->pending[--seq->nr_pending]);
+		model_let_go(m, seq, seq->pending[--seq->nr_pending]);
 }
 
 /* From the tail to the head: a parent is let go after its child. */
@@ -321,7 +319,7 @@ static void model_shrink(struct model *m, struct model_seq *seq, u64 tokens)
 				int block = seq->slot[f][--seq->nr_slots[f]];
 
 				if (block != NONE)
-					model_block_release(m, block);
+					model_let_go(m, seq, block);
 			}
 		}
 		if (seq->nr_runs == node && node > model_nodes_for(m, tokens))
@@ -338,16 +336,31 @@ void model_truncate(struct model *m, struct model_seq *seq, u64 tokens,
 		model_may(v, -EINVAL, KVP_REASON_LENGTH);
 	else if (tokens)
 		model_cut_refused(m, seq, tokens, v);
+	/* A state will have taken what is cut off. */
+	if (!v->nr && m->has_states && tokens && tokens < model_will_have(m, seq))
+		model_may(v, -EBUSY, KVP_REASON_FENCE_OPEN);
 	if (v->nr)
 		return;
+	model_exports_cut(m, seq, tokens);
 	model_set_tail(m, seq, min(seq->nr_published, tokens / m->index_tokens));
 	model_shrink(m, seq, tokens);
 	seq->tokens = tokens;
 	seq->reserved = tokens;
 	seq->computed = min(seq->computed, tokens);
+	seq->windowed = min(seq->windowed, tokens);
+	model_uses_cut(m, seq, tokens);
 }
 
+/* Freed: at once, or when its uses have passed. */
 void model_seq_free(struct model *m, struct model_seq *seq)
+{
+	if (model_seq_uses(m, seq))
+		seq->zombie = true;
+	else
+		model_seq_end(m, seq);
+}
+
+void model_seq_end(struct model *m, struct model_seq *seq)
 {
 	u32 f;
 
@@ -360,4 +373,5 @@ void model_seq_free(struct model *m, struct model_seq *seq)
 	}
 	model_node_unuse(m, seq->root);
 	seq->live = false;
+	seq->zombie = false;
 }

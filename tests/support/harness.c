@@ -210,6 +210,7 @@ static int kvpt_limit_flags(struct kvp_client *client, u32 flags, u64 target, u3
 	arg->metadata_bytes = value;
 	arg->exports = value;
 	arg->backings = value;
+	arg->tickets = value;
 	return kvpt_do(client, KVP_OP_LIMIT, arg);
 }
 
@@ -750,7 +751,8 @@ static const struct {
 	KVPT_COUNTER(published_nodes), KVPT_COUNTER(shared_nodes),
 	KVPT_COUNTER(reclaimed_nodes), KVPT_COUNTER(reclaimed_blocks),
 	KVPT_COUNTER(invalidated), KVPT_COUNTER(copies), KVPT_COUNTER(exports),
-	KVPT_COUNTER(backings),
+	KVPT_COUNTER(backings), KVPT_COUNTER(zombies), KVPT_COUNTER(uses), KVPT_COUNTER(tickets),
+	KVPT_COUNTER(tickets_waiting), KVPT_COUNTER(tickets_granted), KVPT_COUNTER(quarantined),
 };
 
 static const char *kvpt_counters_diff(const char *whose, const struct kvp_stats *before,

@@ -59,6 +59,12 @@ union kvpt_arg {
 	struct kvp_prefix_publish publish;
 	struct kvp_prefix_invalidate invalidate;
 	struct kvp_prefix_reclaim reclaim;
+	struct kvp_timeline_create timeline_create;
+	struct kvp_use use;
+	struct kvp_signal signal;
+	struct kvp_query query;
+	struct kvp_reap reap;
+	struct kvp_admit admit;
 	struct kvp_stats stats;
 	struct kvp_audit audit;
 	struct kvp_block_dump dump;

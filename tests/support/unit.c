@@ -34,6 +34,43 @@ static void kvpt_write_table(FILE *out, struct kvp_client *client, u64 seq, u32 
 	free(blocks);
 }
 
+/* What it announced, and what it has in advance. */
+static void kvpt_write_waiting(FILE *out, const struct kvp_client *client)
+{
+	u32 i;
+
+	for (i = 0; client->times && i < client->times->nr; i++)
+		fprintf(out, "timeline %u: announced %llu, watched %llu, told %u\n", i,
+			(u64)client->times->clock[i].announced,
+			(u64)client->times->clock[i].watch, client->times->clock[i].told);
+	for (i = 0; i < client->pool->nr_families; i++) {
+		if (client->reserve.nr_blocks[i])
+			fprintf(out, "reserve of family %u: %llu\n", i,
+				(u64)client->reserve.nr_blocks[i]);
+	}
+	for (i = 0; i < client->tickets.cap; i++) {
+		const struct kvp_ticket *ticket = kvp_id_slot(&client->tickets, i)->object;
+		u32 k;
+
+		for (k = 0; ticket && k < client->pool->nr_families; k++)
+			fprintf(out, "ticket %llx: %llu of %llu of family %u\n", (u64)ticket->id,
+				(u64)ticket->taken.nr_blocks[k], (u64)ticket->need.blocks[k], k);
+	}
+}
+
+static void kvpt_write_uses(FILE *out, const struct kvp_seq *seq)
+{
+	u32 i;
+
+	for (i = 0; i < seq->nr_uses; i++)
+		fprintf(out, " use %llu of %u:%llu from %llu to %llu;", (u64)seq->uses[i].nr,
+			seq->uses[i].timeline, (u64)seq->uses[i].value,
+			(u64)seq->uses[i].write_from, (u64)seq->uses[i].computed_to);
+	for (i = 0; i < seq->nr_late; i++)
+		fprintf(out, " late %u:%u until %llu;", seq->late[i].family, seq->late[i].block,
+			(u64)seq->late[i].use);
+}
+
 static void kvpt_write_client(FILE *out, struct kvp_client *client)
 {
 	u32 i, j;
@@ -52,6 +89,7 @@ static void kvpt_write_client(FILE *out, struct kvp_client *client)
 			fprintf(out, " %u", seq->runs.at[j]);
 		for (j = 0; j < client->pool->nr_families; j++)
 			kvpt_write_table(out, client, seq->id, j);
+		kvpt_write_uses(out, seq);
 		fputc('\n', out);
 	}
 	for (i = 0; i < client->matches.cap; i++) {
@@ -60,6 +98,26 @@ static void kvpt_write_client(FILE *out, struct kvp_client *client)
 		if (match)
 			fprintf(out, "match %llx at node %u\n", (u64)match->id, match->node);
 	}
+	kvpt_write_waiting(out, client);
+}
+
+/* What waits for fences, in no order. */
+static void kvpt_write_fenced(FILE *out, struct kvp_pool *pool)
+{
+	const struct kvp_fenced *fenced;
+	const struct kvp_hold *hold;
+	u64 sum = 0;
+	u32 i;
+
+	list_for_each_entry(fenced, &pool->fenced, list) {
+		sum += fenced->kind * 1000003ULL + fenced->client->account->client;
+		if (fenced->kind != KVP_FENCED_HOLD)
+			continue;
+		hold = container_of(fenced, struct kvp_hold, fenced);
+		for (i = 0; i < hold->nr; i++)
+			sum += hold->block[i] * (hold->fence.value + 1) * 31;
+	}
+	fprintf(out, "%u wait for fences, sum %llu\n", pool->nr_fenced, (u64)sum);
 }
 
 /* Exports are clients that no test has, and users are what no list shows. */
@@ -148,6 +206,7 @@ void kvpt_world_take(struct kvpt_env *env, struct kvp_client *admin,
 			kvpt_write_client(out, env->clients[i]);
 	}
 	kvpt_write_pool(out, admin->pool);
+	kvpt_write_fenced(out, admin->pool);
 	kvpt_write_nodes(out, admin->pool);
 	fclose(out);
 }

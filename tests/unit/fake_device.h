@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -32,12 +33,12 @@
 /**
  * struct fake_client - what is behind a descriptor
  * @client: of the core; NULL: nothing
- * @timelines: the page that ends it
+ * @timelines: the page that ends it; its values are the core's before each call
  * @dead: it has ended
  */
 struct fake_client {
 	struct kvp_client *client;
-	void *timelines;
+	struct kvp_timeline *timelines;
 	bool dead;
 };
 
@@ -56,8 +57,10 @@ static struct fake {
 	int nr_rings_ended;
 	int nr_commands;	/* came through a ring */
 	int nr_ioctls[256];	/* by operation */
+	int nr_polls;
+	uint64_t polled_ns;	/* time that the last poll was given */
 	unsigned int slept_ms;
-	void (*while_asleep)(void);
+	void (*while_asleep)(void);	/* also in a poll */
 	void (*before)(uint32_t op);	/* an ioctl */
 } fake;
 
@@ -85,6 +88,16 @@ static s32 fake_backing_give(void *object)
 	return kvp_inproc_door.backing_give(object);
 }
 
+/* There it is one page; here, what the program wrote comes to the core's. */
+static void fake_timelines(struct fake_client *client)
+{
+	struct kvp_times *times = client->timelines ? kvp_client_times(client->client) : NULL;
+	int i;
+
+	for (i = 0; times && i < KVP_NR_TIMELINES; i++)
+		times->page[i].value = client->timelines[i].value;
+}
+
 static int fake_call(struct fake_client *client, uint32_t nr, void *arg)
 {
 	struct kvp_head *head = arg;
@@ -94,6 +107,7 @@ static int fake_call(struct fake_client *client, uint32_t nr, void *arg)
 		head->reason = KVP_REASON_CLIENT_DEAD;
 		return -EOWNERDEAD;
 	}
+	fake_timelines(client);
 	err = kvp_call(client->client, nr, (uintptr_t)arg, head->size);
 	if (!err && nr == KVP_OP_ABI)
 		((struct kvp_abi *)arg)->features = fake.features;
@@ -215,6 +229,27 @@ int nanosleep(const struct timespec *wanted, struct timespec *left)
 	if (fake.while_asleep)
 		fake.while_asleep();
 	return 0;
+}
+
+/* By another name: the C library's declaration says that @fds is only written to. */
+int fake_poll(struct pollfd *fds, nfds_t nr, const struct timespec *time, const sigset_t *mask)
+	__asm__("ppoll");
+
+int fake_poll(struct pollfd *fds, nfds_t nr, const struct timespec *time, const sigset_t *mask)
+{
+	struct fake_client *client = client_of(fds->fd);
+
+	ck_assert_uint_eq(nr, 1);
+	ck_assert_ptr_nonnull(client);
+	ck_assert_int_eq(fds->events, POLLIN);
+	ck_assert_ptr_null(mask);
+	fake.nr_polls++;
+	fake.polled_ns = (uint64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+	if (fake.while_asleep)
+		fake.while_asleep();
+	fake_timelines(client);
+	fds->revents = kvp_client_ready(client->client) ? POLLIN : 0;
+	return fds->revents ? 1 : 0;
 }
 
 /* ---- io_uring ---- */

@@ -129,6 +129,7 @@ START_TEST(test_description_makes_a_pool_that_is_alike)
 		.flags = KVP_POOL_PERSISTENT,
 		.nodes = 20,
 		.extras = 5,
+		.grace_ms = 77,
 	};
 	struct kvp_family_config got_families[3];
 	struct kvp_pool_config got;
@@ -149,6 +150,7 @@ START_TEST(test_description_makes_a_pool_that_is_alike)
 		ck_assert_uint_eq(got.policy, KVP_RECLAIM_LRU);
 		ck_assert_uint_eq(got.nodes, 20);
 		ck_assert_uint_eq(got.extras, 5);
+		ck_assert_uint_eq(got.grace_ms, 77);
 		ck_assert_str_eq(got_families[0].name, "kv");
 		ck_assert_int_eq(got_families[0].kind, KVP_FAMILY_DENSE);
 		ck_assert_uint_eq(got_families[0].block_tokens, 4);
@@ -217,6 +219,15 @@ START_TEST(test_numbers_that_cannot_be)
 	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EOVERFLOW, KVP_REASON_COUNT);
 	kvpr_says("pool odd: extras 1099511627776: expected fewer");
 	config.extras = 0;
+	config.grace_ms = 3600001;
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
+	kvpr_says("pool odd: grace_ms 3600001: expected up to 3600000");
+	config.grace_ms = 1;
+	config.flags = KVP_POOL_STRICT;
+	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
+	kvpr_says("pool odd: grace_ms 1: expected up to 3600000, and 0 where the pool is strict");
+	config.flags = 0;
+	config.grace_ms = 0;
 	config.mode = 01777;
 	kvpr_expect(kvp_pool_create("inproc:odd", &config, &made), -EINVAL, KVP_REASON_VALUE);
 	kvpr_says("pool odd: mode 1023: expected permission bits");

@@ -74,29 +74,38 @@ START_TEST(test_attach_without_memory)
 }
 END_TEST
 
+/* For who may not administer the pool. */
+#define PLACES	(KVP_MAX_CLIENTS - KVP_ADMIN_CLIENTS)
+
 START_TEST(test_as_many_clients_as_there_may_be)
 {
 	const struct kvp_cred cred = { .uid = 7 };
-	static struct kvp_client *many[KVP_MAX_CLIENTS];
+	static struct kvp_client *many[PLACES];
+	const struct kvp_cred owner = { .uid = KVPT_OWNER };
+	struct kvp_client *admin;
 	u32 i;
 
-	for (i = 2; i < KVP_MAX_CLIENTS; i++) {
+	for (i = 2; i < PLACES; i++) {
 		many[i] = kvp_client_open(&env.host, &kvp_inproc_door, &cred);
 		kvpt_ok(kvpt_pool_attach(many[i], KVPT_POOL_NAME, 0));
 	}
 	many[0] = kvp_client_open(&env.host, &kvp_inproc_door, &cred);
 	kvpt_expect(kvpt_pool_attach(many[0], KVPT_POOL_NAME, 0), -EDQUOT,
 		    KVP_REASON_LIMIT_CLIENTS);
+	/* Who could make room gets in. */
+	admin = kvp_client_open(&env.host, &kvp_inproc_door, &owner);
+	kvpt_ok(kvpt_pool_attach(admin, KVPT_POOL_NAME, 0));
+	kvp_client_close(admin);
 	kvp_client_close(many[3000]);
 	kvpt_ok(kvpt_pool_attach(many[0], KVPT_POOL_NAME, 0));
-	ck_assert_uint_eq(kvpt.pool_attach.client, KVP_MAX_CLIENTS + 1);
+	ck_assert_uint_eq(kvpt.pool_attach.client, PLACES + 2);
 	many[3000] = many[0];
-	ck_assert_uint_eq(kvpt_counters_of(a, 0).nr_clients, KVP_MAX_CLIENTS);
+	ck_assert_uint_eq(kvpt_counters_of(a, 0).nr_clients, PLACES);
 	/* One that is far behind in the table of accounts. */
-	kvpt_ok(kvpt_limit(a, KVP_MAX_CLIENTS, KVP_LIMIT_SEQS, 0, 0));
-	kvpt_expect(kvpt_create(many[KVP_MAX_CLIENTS - 1], 1, tok, 1, NULL), -EDQUOT,
+	kvpt_ok(kvpt_limit(a, PLACES, KVP_LIMIT_SEQS, 0, 0));
+	kvpt_expect(kvpt_create(many[PLACES - 1], 1, tok, 1, NULL), -EDQUOT,
 		    KVP_REASON_LIMIT_SEQS);
-	for (i = 2; i < KVP_MAX_CLIENTS; i++)
+	for (i = 2; i < PLACES; i++)
 		kvp_client_close(many[i]);
 	ck_assert_uint_eq(kvpt_counters_of(a, 0).nr_clients, 2);
 }
@@ -108,7 +117,7 @@ START_TEST(test_limit_of_an_unknown_kind)
 {
 	u32 bit;
 
-	for (bit = 9; bit < 32; bit++) {
+	for (bit = 10; bit < 32; bit++) {
 		kvpt_expect(kvpt_limit(a, id_b, KVP_LIMIT_ALL | 1U << bit, 0, 0), -EINVAL,
 			    KVP_REASON_VALUE);
 		ck_assert_uint_eq(kvpt.head.where, kvpt_at(struct kvp_limit, mask));

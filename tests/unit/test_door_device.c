@@ -350,6 +350,137 @@ START_TEST(test_descriptor)
 }
 END_TEST
 
+/* ---- fences ---- */
+
+static struct kvp_step step;
+
+static void end_step(void)
+{
+	kvp_step_done(&step);
+}
+
+static void begin_step(struct kvp_pool *pool)
+{
+	struct kvp_use_entry use;
+
+	use = kvp_use_seq_read(kvpr_seq(pool, space, tokens, 4, NULL));
+	kvpr_ok(kvp_timeline_create(pool, &use.timeline));
+	kvpr_ok(kvp_step_begin(pool, use.timeline, &use, 1, &step));
+}
+
+/* The page that ties the client to the process is that of its timelines, mapped once. */
+START_TEST(test_page_of_timelines)
+{
+	struct kvp_pool *pool = kvpr_open("dev:times" FAMILY);
+	struct fake_client *client = client_of(kvp_pool_fd(pool));
+	uint64_t *address = NULL;
+	uint32_t timeline;
+	int maps = fake.nr_maps;
+
+	kvpr_ok(kvp_timeline_create(pool, &timeline));
+	kvpr_ok(kvp_timeline_create(pool, &timeline));
+	kvpr_ok(kvp_timeline_address(pool, timeline, &address));
+	ck_assert_ptr_eq(address, (uint64_t *)&client->timelines[1].value);
+	ck_assert_int_eq(fake.nr_maps, maps);
+	begin_step(pool);
+	ck_assert_ptr_eq(step.address, (uint64_t *)&client->timelines[2].value);
+	end_step();
+	kvpr_ok(kvp_fence_wait(pool, 2, 1, 0));
+	ck_assert_int_eq(fake.nr_polls, 0);
+	kvp_pool_close(pool);
+}
+END_TEST
+
+START_TEST(test_device_without_timelines)
+{
+	struct kvp_use_entry use = { 0 };
+	struct kvp_stream *stream = NULL;
+	uint64_t *address = NULL;
+	struct kvp_pool *pool;
+	uint32_t timeline;
+
+	fake.features &= ~KVP_FEATURE_MMAP;
+	pool = kvpr_open("dev:times" FAMILY);
+	kvpr_ok(kvp_timeline_create(pool, &timeline));
+	kvpr_expect(kvp_timeline_address(pool, timeline, &address), -EOPNOTSUPP,
+		    KVP_REASON_DOOR);
+	kvpr_says("pool times: there is no page of timelines: expected a device that can be mapped");
+	ck_assert_ptr_null(address);
+	kvpr_expect(kvp_step_begin(pool, timeline, &use, 1, &step), -EOPNOTSUPP,
+		    KVP_REASON_DOOR);
+	kvpr_expect(kvp_stream_open(pool, 1, &stream), -EOPNOTSUPP, KVP_REASON_DOOR);
+	ck_assert_ptr_null(stream);
+	kvp_pool_close(pool);
+}
+END_TEST
+
+/* Who waits for a fence polls, and not for long: another thread may take the news. */
+START_TEST(test_wait_polls)
+{
+	struct kvp_pool *pool = kvpr_open("dev:waits" FAMILY);
+
+	begin_step(pool);
+	kvpr_expect(kvp_fence_wait(pool, step.timeline, step.value, 0), -ETIMEDOUT,
+		    KVP_REASON_NONE);
+	ck_assert_int_eq(fake.nr_polls, 0);
+	fake.while_asleep = end_step;
+	kvpr_ok(kvp_fence_wait(pool, step.timeline, step.value, KVP_FOREVER));
+	ck_assert_int_eq(fake.nr_polls, 1);
+	ck_assert_uint_eq(fake.polled_ns, 3000000);
+	ck_assert_uint_eq(fake.slept_ms, 0);
+	kvp_pool_close(pool);
+}
+END_TEST
+
+static struct kvp_pool *holder;
+static uint64_t held[16];
+
+static void let_go(void)
+{
+	if (fake.nr_polls == 2)
+		kvpr_ok(kvp_blocks_unref(holder, held, 16));
+}
+
+/* A ticket is there until it is taken: a long sleep, which may end too early all the same. */
+START_TEST(test_wait_for_room_polls)
+{
+	struct kvp_admit_need need = { .blocks = 2 };
+	struct kvp_pool *pool = kvpr_open("dev:room" FAMILY);
+
+	holder = kvpr_open("dev:room");
+	kvpr_ok(kvp_blocks_alloc(holder, 0, held, 16));
+	fake.while_asleep = let_go;
+	kvpr_ok(kvp_admit_wait(pool, &need, 1, KVP_FOREVER));
+	ck_assert_int_eq(fake.nr_polls, 2);
+	ck_assert_uint_ge(fake.polled_ns, 3600 * 1000000000ULL);
+	kvp_pool_close(holder);
+	kvp_pool_close(pool);
+}
+END_TEST
+
+/* Events that nobody reads keep the descriptor readable: who waits for else does not spin. */
+START_TEST(test_wait_with_other_news)
+{
+	struct kvp_pool *pool = kvpr_open("dev:news" FAMILY);
+	uint64_t cursor = 0, lost;
+	uint32_t nr = 0, ready;
+	kvp_seq_t seq;
+
+	kvpr_ok(kvp_events_read(pool, &cursor, NULL, &nr, &lost));
+	seq = kvpr_seq(pool, space, tokens, 4, NULL);
+	kvpr_compute(pool, seq, 0, 4, 1);
+	kvpr_ok(kvp_publish(pool, seq, NULL));
+	begin_step(pool);
+	fake.while_asleep = end_step;
+	kvpr_ok(kvp_fence_wait(pool, step.timeline, step.value, KVP_FOREVER));
+	ck_assert_int_eq(fake.nr_polls, 0);
+	ck_assert_uint_eq(fake.slept_ms, 1);
+	kvpr_ok(kvp_wait(pool, KVP_READY_EVENTS, NULL, 0, 0, &ready));
+	ck_assert_uint_eq(ready, KVP_READY_EVENTS);
+	kvp_pool_close(pool);
+}
+END_TEST
+
 START_TEST(test_client_that_died)
 {
 	struct kvp_pool *pool = kvpr_open("dev:dead" FAMILY), *other = kvpr_open("dev:dead");
@@ -586,6 +717,11 @@ static Suite *suite(void)
 	tcase_add_test(tc, test_device_without_pages);
 	tcase_add_test(tc, test_page_of_counters);
 	tcase_add_test(tc, test_descriptor);
+	tcase_add_test(tc, test_page_of_timelines);
+	tcase_add_test(tc, test_device_without_timelines);
+	tcase_add_test(tc, test_wait_polls);
+	tcase_add_test(tc, test_wait_for_room_polls);
+	tcase_add_test(tc, test_wait_with_other_news);
 	tcase_add_test(tc, test_client_that_died);
 	tcase_add_test(tc, test_operation_beyond_the_numbers);
 	tcase_add_test(tc, test_batch_through_a_ring);

@@ -348,31 +348,34 @@ START_TEST(test_limits_of_an_importer)
 }
 END_TEST
 
+/* For exports, and for who may not administer the pool. */
+#define PLACES	(KVP_MAX_CLIENTS - KVP_ADMIN_CLIENTS)
+
 /* Whatever is a client takes one of the places for clients. */
 START_TEST(test_as_many_exports_as_a_pool_can_have)
 {
 	struct kvp_client *client = kvpt_open(&env, MAKER);
-	static s32 fd[KVP_MAX_CLIENTS];
-	static struct kvp_export *exports[KVP_MAX_CLIENTS];
+	static s32 fd[PLACES];
+	static struct kvp_export *exports[PLACES];
 	u64 empty;
 	u32 i;
 
 	/* More than the table of descriptors is long: they are kept by hand. */
 	kvpt_ok(kvpt_create(b, 1, NULL, 0, &empty));
-	for (i = 2; i < KVP_MAX_CLIENTS; i++) {
+	for (i = 2; i < PLACES; i++) {
 		kvpt_ok(kvpt_export(b, empty, &fd[i]));
 		exports[i] = env.door->export_take(fd[i]);
 		kvpt_export_close(fd[i]);
 	}
-	ck_assert_uint_eq(kvpt_counters_of(a, 0).nr_clients, KVP_MAX_CLIENTS);
+	ck_assert_uint_eq(kvpt_counters_of(a, 0).nr_clients, PLACES);
 	kvpt_expect(kvpt_export(b, empty, NULL), -EDQUOT, KVP_REASON_LIMIT_CLIENTS);
 	kvpt_expect(kvpt_pool_attach(client, KVPT_POOL_NAME, 0), -EDQUOT,
 		    KVP_REASON_LIMIT_CLIENTS);
-	ck_assert_uint_eq(kvpt_counters_of(b, KVP_STATS_SELF).exports, KVP_MAX_CLIENTS - 2);
+	ck_assert_uint_eq(kvpt_counters_of(b, KVP_STATS_SELF).exports, PLACES - 2);
 	kvpt_audit_clean(a);
 	kvp_export_put(exports[17]);
 	kvpt_ok(kvpt_pool_attach(client, KVPT_POOL_NAME, 0));
-	for (i = 2; i < KVP_MAX_CLIENTS; i++)
+	for (i = 2; i < PLACES; i++)
 		if (i != 17)
 			kvp_export_put(exports[i]);
 	ck_assert_uint_eq(kvpt_counters_of(a, 0).nr_clients, 3);

@@ -18,6 +18,7 @@ START_TEST(test_fsck_of_a_sound_pool)
 	has(out, "ok  count    94 blocks: each count is what ");
 	has(out, "ok  tree     8 published nodes in 3 namespaces: ");
 	has(out, "ok  extra    3 of ");
+	has(out, "ok  fence    0 open uses, 0 zombies, 0 dead clients, 0 tickets: ");
 	has(out, "clean: 94 blocks and ");
 	object = object_of("fsck views --json");
 	is_bool(object, "ok", 1);
@@ -28,6 +29,9 @@ START_TEST(test_fsck_of_a_sound_pool)
 	is_number(object, "recounted.seqs", 2);
 	is_number(object, "recounted.raw", 2);
 	is_number(object, "recounted.nodes_published", 8);
+	is_number(object, "recounted.uses", 0);
+	is_number(object, "recounted.zombies", 0);
+	is_number(object, "recounted.tickets", 0);
 	json_decref(object);
 }
 END_TEST
@@ -83,6 +87,11 @@ START_TEST(test_fsck_words)
 		{ { KVP_FINDING_CHARGE, ~0U, 5, 7, 8 }, "charge", "client 5: what is charged" },
 		{ { KVP_FINDING_CHARGE, ~0U, 0, 7, 8 }, "charge", "all clients: " },
 		{ { KVP_FINDING_CHARGE, 3, 5, 7, 8 }, "charge", "client or block 5, family 3: " },
+		{ { KVP_FINDING_FENCE, ~0U, 5, 7, 8 }, "fence", "client 5: what waits for fences "
+		  "or blocks is not the recount: found 7, expected 8" },
+		{ { KVP_FINDING_FENCE, ~0U, 0, 7, 8 }, "fence", "all clients: what waits" },
+		{ { KVP_FINDING_FENCE, 1, 5, 7, 8 }, "fence", "client 5, family 1: what waits" },
+		{ { KVP_FINDING_FENCE, 1, 0, 7, 8 }, "fence", "all clients, family 1: what " },
 		{ { KVP_FINDING_SEQ, ~0U, 1ULL << 32, 7, 8 }, "seq", "sequence 4294967296: " },
 		{ { KVP_FINDING_SEQ, 1, 9, 7, 8 }, "seq", "sequence 9, family 1: " },
 		{ { KVP_FINDING_EXTRA, ~0U, 5, 7, 8 }, "extra", "digest 5: " },

@@ -47,8 +47,8 @@ START_TEST(test_map_every_state)
 	static const struct kvctl_map_style styles[] = {
 		{ .width = 25, .height = 9 },
 		{ .width = 25, .height = 9, .colour = true },
-		{ .width = 15, .height = 2 },
-		{ .width = 15, .height = 2, .colour = true },
+		{ .width = 16, .height = 2 },
+		{ .width = 16, .height = 2, .colour = true },
 	};
 	struct kvctl_map map;
 	size_t len, i;
@@ -58,9 +58,9 @@ START_TEST(test_map_every_state)
 	free(out);
 	file = open_memstream(&out, &len);
 	for (i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
-		ck_assert_int_eq(kvctl_map_make(&map, 45, &styles[i]), 0);
+		ck_assert_int_eq(kvctl_map_make(&map, 5 * KVCTL_WHYS, &styles[i]), 0);
 		ck_assert_uint_eq(map.run, i < 2 ? 1 : 4);
-		for (j = 0; j < 45; j++)
+		for (j = 0; j < 5 * KVCTL_WHYS; j++)
 			kvctl_map_put(&map, j, (uint32_t)(j / 5));
 		kvctl_map_draw(&map, &styles[i], file);
 		kvctl_map_legend(&styles[i], map.run > 1, file);
@@ -85,6 +85,8 @@ START_TEST(test_map_rule)
 		{ { { [KVP_WHY_SEQ] = 2, [KVP_WHY_SHARED] = 1, [KVP_WHY_IDLE] = 1 } }, 'p' },
 		{ { { [KVP_WHY_FREE] = 1, [KVP_WHY_IDLE] = 1, [KVP_WHY_RETIRED] = 1 } }, 'x' },
 		{ { { [KVP_WHY_RETIRED] = 1 } }, 'X' },
+		{ { { [KVP_WHY_HELD_BACK] = 2, [KVP_WHY_QUARANTINE] = 2 } }, 'q' },
+		{ { { [KVP_WHY_ADMITTED] = 3 } }, 'A' },
 	};
 	size_t i;
 
@@ -144,6 +146,8 @@ START_TEST(test_map_json)
 	is_number(object, "families.0.counts.reserved", 0);
 	is_number(object, "families.0.counts.held-back", 0);
 	is_number(object, "families.0.counts.retired", 0);
+	is_number(object, "families.0.counts.quarantine", 0);
+	is_number(object, "families.0.counts.admitted", 0);
 	json_decref(object);
 }
 END_TEST

@@ -8,7 +8,7 @@
 
 /* ---- two looks at two pools, and one that cannot be looked at ---- */
 
-static struct kvctl_client was_clients[3], clients[5];
+static struct kvctl_client was_clients[3], clients[6];
 static struct kvctl_top_pool was_pools[2], pools[3];
 
 static void client_is(struct kvctl_client *client, uint64_t id, const char *command,
@@ -68,8 +68,18 @@ static struct kvctl_top_look second_look(void)
 	clients[3].entry.flags = KVP_CLIENT_EXPORT;
 	client_is(&clients[4], 6, "decode", 0, 300);
 	clients[4].entry.flags = KVP_CLIENT_EXPORT | KVP_CLIENT_REVOKED;
-	pools[0].clients = (struct kvctl_clients){ clients, 5 };
+	client_is(&clients[5], 7, "killed", 3, 299);
+	clients[5].entry.flags = KVP_CLIENT_DEAD;
+	clients[5].entry.held_back = 3;
+	clients[5].entry.zombies = 1;
+	clients[5].entry.uses = 2;
+	clients[5].entry.grace_ns = 1400000000;
+	clients[0].entry.held_back = 2;
+	clients[0].entry.tickets = 1;
+	clients[3].entry.flags |= KVP_CLIENT_OPEN;
+	pools[0].clients = (struct kvctl_clients){ clients, 6 };
 	pools[0].nr_clients = 5;
+	pools[0].stats.quarantined = 1;
 	pools[0].stats.looked_up_nodes = 1200;
 	pools[0].stats.matched_nodes = 1050;
 	pools[0].stats.published_nodes = 10;
@@ -138,16 +148,17 @@ START_TEST(test_top_sorts)
 	static const struct {
 		enum kvctl_top_sort sort;
 		const char *name;
-		uint64_t order[5];
+		uint64_t order[6];
 	} cases[] = {
-		{ KVCTL_SORT_CHARGED, "charged", { 2, 1, 4, 5, 6 } },
-		{ KVCTL_SORT_CHANGE, "change", { 2, 1, 4, 5, 6 } },
-		{ KVCTL_SORT_SEQS, "seqs", { 6, 5, 4, 2, 1 } },
-		{ KVCTL_SORT_SLOTS, "slots", { 6, 5, 4, 2, 1 } },
-		{ KVCTL_SORT_RAW, "raw", { 1, 2, 4, 5, 6 } },
-		{ KVCTL_SORT_AGE, "age", { 6, 5, 4, 2, 1 } },
-		{ KVCTL_SORT_PID, "pid", { 2, 5, 6, 1, 4 } },
-		{ KVCTL_SORT_CLIENT, "client", { 1, 2, 4, 5, 6 } },
+		{ KVCTL_SORT_CHARGED, "charged", { 2, 1, 4, 7, 5, 6 } },
+		{ KVCTL_SORT_CHANGE, "change", { 2, 1, 4, 7, 5, 6 } },
+		{ KVCTL_SORT_HELD_BACK, "held-back", { 7, 1, 2, 4, 5, 6 } },
+		{ KVCTL_SORT_SEQS, "seqs", { 7, 6, 5, 4, 2, 1 } },
+		{ KVCTL_SORT_SLOTS, "slots", { 7, 6, 5, 4, 2, 1 } },
+		{ KVCTL_SORT_RAW, "raw", { 1, 2, 4, 5, 6, 7 } },
+		{ KVCTL_SORT_AGE, "age", { 7, 6, 5, 4, 2, 1 } },
+		{ KVCTL_SORT_PID, "pid", { 7, 2, 5, 6, 1, 4 } },
+		{ KVCTL_SORT_CLIENT, "client", { 1, 2, 4, 5, 6, 7 } },
 	};
 	struct kvctl_top_look before = first_look(), now = second_look();
 	size_t i, j;
@@ -156,7 +167,7 @@ START_TEST(test_top_sorts)
 	for (i = 0; i < KVCTL_SORTS; i++) {
 		ck_assert_str_eq(kvctl_top_sort_name(cases[i].sort), cases[i].name);
 		kvctl_top_sort(&now, &before, cases[i].sort);
-		for (j = 0; j < 5; j++)
+		for (j = 0; j < 6; j++)
 			ck_assert_msg(clients[j].entry.client == cases[i].order[j],
 				      "%s: client %llu is at %zu", cases[i].name,
 				      (unsigned long long)clients[j].entry.client, j);
@@ -185,7 +196,21 @@ START_TEST(test_top_json)
 	is_number(object, "pools.0.clients.1.change", -8);
 	is_number(object, "pools.0.clients.2.change", 4);
 	is_bool(object, "pools.0.clients.0.export", 0);
-	is_bool(object, "pools.0.clients.3.export", 1);
+	is_bool(object, "pools.0.clients.4.export", 1);
+	is_number(object, "pools.0.quarantined", 1);
+	is_number(object, "pools.0.clients.1.held_back", 2);
+	is_number(object, "pools.0.clients.1.tickets", 1);
+	is_null(object, "pools.0.clients.1.grace_ns");
+	is_bool(object, "pools.0.clients.1.dead", 0);
+	is_bool(object, "pools.0.clients.3.dead", 1);
+	is_number(object, "pools.0.clients.3.held_back", 3);
+	is_number(object, "pools.0.clients.3.zombies", 1);
+	is_number(object, "pools.0.clients.3.uses", 2);
+	is_number(object, "pools.0.clients.3.grace_ns", 1400000000);
+	clients[3].entry.grace_ns = KVP_UNLIMITED;
+	json_decref(object);
+	object = kvctl_top_json(&now, &before);
+	is_null(object, "pools.0.clients.3.grace_ns");
 	is_null(object, "pools.1.per_second.looked_up_nodes");
 	is_null(object, "pools.1.hit_ratio");
 	is_bool(object, "pools.1.all_visible", 0);
@@ -241,7 +266,7 @@ START_TEST(test_top_refuses)
 		{ "top -d nan -b", "--delay is 'nan'" },
 		{ "top -d 1.2.3 -b", "--delay is '1.2.3'" },
 		{ "top -n 0 -b", "--count is '0'; expected a whole number 1..4294967295" },
-		{ "top -s size -b", "--sort is 'size'; expected charged, change, seqs" },
+		{ "top -s size -b", "--sort is 'size'; expected charged, change, held-back, seqs" },
 		{ "top --door window -b", "--door is 'window'; expected inproc" },
 	};
 	size_t i;

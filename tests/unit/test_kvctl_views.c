@@ -27,10 +27,12 @@ START_TEST(test_stat)
 		 "  retired                                           0\n"
 		 "  of the idle: covered                              4\n"
 		 "  of the idle: matched                              1\n"
+		 "  of the held-back: in quarantine                   0\n"
 		 "  published                                         8\n"
 		 "  charged                                           5\n"
 		 "  guaranteed                                        0\n"
-		 "  unmet                                             0\n");
+		 "  unmet                                             0\n"
+		 "  reserve of admissions                             0\n");
 	has(out, "family 1 \"swa\": window of 6 tokens, 24 blocks of 4 tokens, 16 bytes each\n");
 	has(out, "family 2: dense, 30 blocks of 2 tokens, 32 bytes each\n");
 	has(out, "index: nodes of 4 tokens");
@@ -50,6 +52,8 @@ START_TEST(test_stat_json)
 	is_string(object, "pool", "views");
 	is_string(object, "mode", "0600");
 	is_bool(object, "persistent", 0);
+	is_bool(object, "strict", 0);
+	is_number(object, "grace_ns", 2000000000);
 	is_string(object, "policy", "lru");
 	is_number(object, "clients", 2);
 	is_number(object, "objects.seqs", 2);
@@ -158,7 +162,7 @@ START_TEST(test_create)
 
 	expect(KVCTL_OK, "create made --blocks 10 --block-tokens 8 --row-bytes 4 --dtype f16");
 	ck_assert_str_eq(out, "pool made: mode 0600, index nodes of 8 tokens, lives until it is "
-			 "destroyed or this process ends\n"
+			 "destroyed or this process ends, grace time 2.0s\n"
 			 "  family 0: dense, 10 blocks of 8 tokens, 32 bytes each, f16\n");
 	object = object_of("stat made --json");
 	is_bool(object, "persistent", 1);
@@ -265,6 +269,55 @@ START_TEST(test_create_lets_nobody_in_early)
 }
 END_TEST
 
+START_TEST(test_create_with_grace)
+{
+	static const struct {
+		const char *words, *said;
+		int64_t grace_ns;
+	} cases[] = {
+		{ "create made --blocks 10 --grace 500ms", "grace time 500ms\n", 500000000 },
+		{ "create made --blocks 10 --grace 2s", "grace time 2.0s\n", 2000000000 },
+		{ "create made --blocks 10 --grace 1ms", "grace time 1ms\n", 1000000 },
+		{ "create made --blocks 10 --grace 3600s", "grace time 60m\n", 3600000000000 },
+		{ "create made --blocks 10 --grace 3600000ms", "grace time 60m\n", 3600000000000 },
+		{ "create made?blocks=10&grace=70", "grace time 70ms\n", 70000000 },
+	};
+	json_t *object;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		expect(KVCTL_OK, cases[i].words);
+		has(out, cases[i].said);
+		object = object_of("stat made --json");
+		is_bool(object, "strict", 0);
+		is_number(object, "grace_ns", cases[i].grace_ns);
+		json_decref(object);
+		destroy("made");
+	}
+}
+END_TEST
+
+START_TEST(test_create_strict)
+{
+	json_t *object = object_of("create made --blocks 10 --strict --json");
+
+	is_bool(object, "strict", 1);
+	is_null(object, "grace_ns");
+	json_decref(object);
+	expect(KVCTL_OK, "stat made");
+	has(out, "lives until it is destroyed, strict\n");
+	has(out, "  grace time                               until reap\n");
+	object = object_of("list --json");
+	is_bool(object, "pools.0.strict", 0);
+	is_bool(object, "pools.1.strict", 1);
+	json_decref(object);
+	destroy("made");
+	expect(KVCTL_OK, "create made?strict=yes --blocks 10");
+	has(out, "grace time until reap\n");
+	destroy("made");
+}
+END_TEST
+
 /* What is refused leaves no pool behind. */
 START_TEST(test_create_refused)
 {
@@ -290,6 +343,18 @@ START_TEST(test_create_refused)
 		{ KVCTL_USAGE, "create made --blocks 10 --limit seqs=-1", "'seqs=-1'" },
 		{ KVCTL_USAGE, "create made --blocks 10 --limit 1.blocks=1", "family 0" },
 		{ KVCTL_USAGE, "create made --blocks 10 --limit guarantee=11", "guarantee=11: " },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace 500", "--grace is '500'" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace 0s", "--grace is '0s'" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace 2m", "expected a time like 500ms" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace 3601s", "1ms to 3600s" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace 3600001ms", "1ms to 3600s" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace s", "--grace is 's'" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace -1s", "--grace is '-1s'" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace 18446744073709551617ms",
+		  "--grace is '18446744073709551617ms'" },
+		{ KVCTL_USAGE, "create made --blocks 10 --grace 1s --grace 2s", "\"grace\"" },
+		{ KVCTL_USAGE, "create made --blocks 10 --strict --grace 2s", "strict" },
+		{ KVCTL_USAGE, "create made?strict=maybe --blocks 10", "\"strict\": \"maybe\"" },
 		{ KVCTL_USAGE, "create made other --blocks 10", "one POOL only" },
 		{ KVCTL_USAGE, "create --blocks 10", "no POOL given" },
 	};
@@ -331,7 +396,9 @@ END_TEST
 
 /* ---- command lines ---- */
 
-static const char *const views[] = { "stat", "blocks", "map", "clients", "fsck", "create" };
+static const char *const views[] = {
+	"stat", "blocks", "map", "clients", "fsck", "create", "reap"
+};
 
 static void check_command_line(const char *verb)
 {
@@ -378,7 +445,8 @@ START_TEST(test_wrong_values)
 		{ KVCTL_USAGE, "blocks views --state busy", "--state is 'busy'; expected one of: "
 		  "free, reserved, held, idle, held-back, retired\n" },
 		{ KVCTL_USAGE, "blocks views --why busy", "--why is 'busy'; expected one of: free, "
-		  "private, shared, idle, covered, matched, reserved, held-back, retired\n" },
+		  "private, shared, idle, covered, matched, reserved, held-back, retired, "
+		  "quarantine, admitted\n" },
 		{ KVCTL_USAGE, "blocks views --family 3", "--family is '3'; expected a number or "
 		  "name of: family 0 \"kv\", family 1 \"swa\", family 2\n" },
 		{ KVCTL_USAGE, "blocks views --limit 0", "--limit is '0'" },
@@ -416,7 +484,7 @@ START_TEST(test_looking_changes_nothing)
 	size_t i;
 	char words[64];
 
-	for (i = 0; i < sizeof(views) / sizeof(views[0]) - 1; i++) {
+	for (i = 0; strcmp(views[i], "create"); i++) {
 		snprintf(words, sizeof(words), "%s views", views[i]);
 		expect(KVCTL_OK, words);
 	}
@@ -432,8 +500,9 @@ int main(void)
 	const TTest *const tests[] = {
 		test_stat, test_stat_json, test_stat_of_a_new_pool, test_clients,
 		test_clients_without_admin, test_create, test_create_of_several_families,
-		test_create_by_uri, test_create_with_limits,
-		test_create_lets_nobody_in_early, test_create_refused, test_list,
+		test_create_by_uri, test_create_with_limits, test_create_with_grace,
+		test_create_strict, test_create_lets_nobody_in_early, test_create_refused,
+		test_list,
 		test_command_lines, test_wrong_values, test_looking_changes_nothing,
 	};
 

@@ -328,7 +328,7 @@ START_TEST(test_limits_that_cannot_be_set)
 		     KVP_REASON_VALUE, kvpt_at(struct kvp_limit, mask));
 	kvpt_refused(&env, a, kvpt_limit_uid(a, KVP_UID_ANY, KVP_LIMIT_GUARANTEE, 0, 1), -EINVAL,
 		     KVP_REASON_VALUE, kvpt_at(struct kvp_limit, mask));
-	kvpt_refused(&env, a, kvpt_limit_uid(a, UID, 1 << 9, 0, 1), -EINVAL,
+	kvpt_refused(&env, a, kvpt_limit_uid(a, UID, 1 << 10, 0, 1), -EINVAL,
 		     KVP_REASON_VALUE, kvpt_at(struct kvp_limit, mask));
 	kvpt_refused(&env, a, kvpt_limit_uid(a, 1ULL << 32, KVP_LIMIT_SEQS, 0, 1), -EINVAL,
 		     KVP_REASON_VALUE, kvpt_at(struct kvp_limit, client));
@@ -417,10 +417,14 @@ START_TEST(test_places_of_those_who_left)
 {
 	static struct kvp_client *many[KVP_MAX_CLIENTS];
 	struct kvp_client *loose = kvpt_open(&env, 20000);
+	const u32 places = KVP_MAX_CLIENTS - KVP_ADMIN_CLIENTS;
 	u32 i, free;
 
-	for (i = 4; i < KVP_MAX_CLIENTS; i++)
+	for (i = 4; i < places; i++)
 		many[i] = join_as(10000 + i);
+	/* As many users as clients that administer could bring. */
+	for (i = 0; i < KVP_ADMIN_CLIENTS; i++)
+		kvpt_ok(kvpt_limit_uid(a, 30000 + i, KVP_LIMIT_SEQS, 0, 1));
 	free = KVP_MAX_CLIENTS - kvpt_pool_of(a)->nr_users;
 	ck_assert_uint_eq(free, 1);
 	/* b and c are one. */
@@ -430,7 +434,7 @@ START_TEST(test_places_of_those_who_left)
 	kvpt_ok(kvpt_limit_uid(a, 10004, KVP_LIMIT_SEQS, 0, 1));
 	kvpt_expect(kvpt_pool_attach(loose, KVPT_POOL_NAME, 0), -EDQUOT,
 		    KVP_REASON_LIMIT_CLIENTS);
-	for (i = 4; i < KVP_MAX_CLIENTS; i++)
+	for (i = 4; i < places; i++)
 		kvp_client_close(many[i]);
 	kvpt_ok(kvpt_pool_attach(loose, KVPT_POOL_NAME, 0));
 	kvp_client_close(join_as(20001));

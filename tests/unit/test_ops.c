@@ -51,6 +51,8 @@ struct op {
 #define TOKENS(s, o) ARRAY(s, tokens, nr_tokens, u32, 4, 1 << 20, o)
 #define EXTRAS(s) ARRAY(s, extras, nr_extras, struct kvp_extra, 8, 1 << 16, true)
 #define ZERO(s) .nr_zero = 1, .zero = { offsetof(struct s, reserved) }
+#define ZERO2(s) .nr_zero = 2, \
+	.zero = { offsetof(struct s, reserved), offsetof(struct s, reserved2) }
 #define ID(s, f) .id = offsetof(struct s, f)
 
 #define USE KVP_RIGHT_USE
@@ -59,14 +61,14 @@ struct op {
 
 static const struct op ops[] = {
 	{ KVP_OP_ABI, "abi", SIZE(kvp_abi) },
-	{ KVP_OP_POOL_CREATE, "pool-create", SIZE(kvp_pool_create), 3, 0, DETACHED,
+	{ KVP_OP_POOL_CREATE, "pool-create", GROWN(kvp_pool_create, grace_ms), 7, 0, DETACHED,
 	  1, { ARRAY(kvp_pool_create, families, nr_families, struct kvp_family_desc, 8, 16,
-		     false) }, ZERO(kvp_pool_create) },
+		     false) }, ZERO2(kvp_pool_create) },
 	{ KVP_OP_POOL_ATTACH, "pool-attach", GROWN(kvp_pool_attach, room), 0, 0, DETACHED },
 	{ KVP_OP_POOL_READY, "pool-ready", SIZE(kvp_pool_ready), 0, ADMIN, ATTACHED },
-	{ KVP_OP_POOL_INFO, "pool-info", SIZE(kvp_pool_info), 0, 0, ATTACHED,
+	{ KVP_OP_POOL_INFO, "pool-info", GROWN(kvp_pool_info, grace_ms), 0, 0, ATTACHED,
 	  1, { ARRAY(kvp_pool_info, families, nr_families, struct kvp_family_desc, 8, 16,
-		     true) }, ZERO(kvp_pool_info) },
+		     true) }, ZERO2(kvp_pool_info) },
 	{ KVP_OP_POOL_LIST, "pool-list", SIZE(kvp_pool_list), 0, 0, ANYWHERE,
 	  1, { ARRAY(kvp_pool_list, pools, nr_pools, struct kvp_pool_entry, 8, 1 << 16,
 		     true) } },
@@ -130,6 +132,18 @@ static const struct op ops[] = {
 	  ZERO(kvp_prefix_invalidate) },
 	{ KVP_OP_PREFIX_RECLAIM, "prefix-reclaim", SIZE(kvp_prefix_reclaim), 0, ADMIN,
 	  ATTACHED },
+	{ KVP_OP_TIMELINE_CREATE, "timeline-create", SIZE(kvp_timeline_create), 0, USE, ATTACHED,
+	  ZERO(kvp_timeline_create) },
+	{ KVP_OP_USE, "use", SIZE(kvp_use), 0, USE, ATTACHED,
+	  1, { ARRAY(kvp_use, entries, nr_entries, struct kvp_use_entry, 8, 1 << 16, false) },
+	  ZERO(kvp_use) },
+	{ KVP_OP_SIGNAL, "signal", SIZE(kvp_signal), 0, USE, ATTACHED, ZERO(kvp_signal) },
+	{ KVP_OP_QUERY, "query", SIZE(kvp_query), 1, USE, ATTACHED,
+	  1, { ARRAY(kvp_query, fences, nr_fences, struct kvp_fence, 8, 256, true) },
+	  ZERO(kvp_query) },
+	{ KVP_OP_REAP, "reap", SIZE(kvp_reap), 0, ADMIN, ATTACHED, ZERO(kvp_reap) },
+	{ KVP_OP_ADMIT, "admit", SIZE(kvp_admit), 15, USE, ATTACHED,
+	  1, { ARRAY(kvp_admit, needs, nr_needs, struct kvp_admit_need, 8, 16, true) } },
 	{ KVP_OP_STATS, "stats", GROWN(kvp_stats, exports), 1, USE, ATTACHED,
 	  1, { ARRAY(kvp_stats, families, nr_families, struct kvp_family_stats, 8, 16,
 		     true) } },

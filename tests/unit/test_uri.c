@@ -216,6 +216,58 @@ START_TEST(test_mode_and_persistence)
 }
 END_TEST
 
+START_TEST(test_grace_time)
+{
+	static const char uri[] = "inproc:uri-grace?blocks=3&grace=250";
+	struct kvp_pool *pool = kvpr_open(uri), *none = NULL;
+	struct kvp_pool_info info;
+
+	kvpr_ok(kvp_pool_get_info(pool, &info));
+	ck_assert_uint_eq(info.grace_ms, 250);
+	ck_assert_uint_eq(info.pool_flags, 0);
+	kvp_pool_close(kvpr_open(uri));
+	kvp_pool_close(kvpr_open("inproc:uri-grace?blocks=3&strict=no"));
+	kvpr_expect(kvp_pool_open("inproc:uri-grace?blocks=3&grace=251", &none), -EINVAL,
+		    KVP_REASON_VALUE);
+	kvpr_says("pool uri-grace exists with a grace time of 250 ms, 251 ms was asked for");
+	kvpr_expect(kvp_pool_open("inproc:uri-grace?blocks=3&strict=yes", &none), -EINVAL,
+		    KVP_REASON_VALUE);
+	kvpr_says("pool uri-grace exists and is not strict: the opposite was asked for");
+	ck_assert_ptr_null(none);
+	kvp_pool_close(pool);
+
+	pool = kvpr_open("inproc:uri-grace-default?blocks=3");
+	kvpr_ok(kvp_pool_get_info(pool, &info));
+	ck_assert_uint_eq(info.grace_ms, KVP_GRACE_MS);
+	kvp_pool_close(pool);
+}
+END_TEST
+
+START_TEST(test_strict)
+{
+	static const char uri[] = "inproc:uri-strict?blocks=3&strict=yes&persistent=no";
+	struct kvp_pool *pool = kvpr_open(uri), *none = NULL;
+	struct kvp_pool_info info;
+
+	kvpr_ok(kvp_pool_get_info(pool, &info));
+	ck_assert_uint_eq(info.pool_flags, KVP_POOL_STRICT);
+	ck_assert_uint_eq(info.grace_ms, 0);
+	kvp_pool_close(kvpr_open(uri));
+	kvpr_expect(kvp_pool_open("inproc:uri-strict?blocks=3&grace=2000", &none), -EINVAL,
+		    KVP_REASON_VALUE);
+	kvpr_says("pool uri-strict exists with a grace time of 0 ms (it is strict), 2000 ms was");
+	kvpr_expect(kvp_pool_open("inproc:uri-strict?blocks=3&strict=no", &none), -EINVAL,
+		    KVP_REASON_VALUE);
+	kvpr_says("pool uri-strict exists and is strict: the opposite was asked for");
+	/* Of two that differ one is told. */
+	kvpr_expect(kvp_pool_open("inproc:uri-strict?blocks=3&strict=no&persistent=yes", &none),
+		    -EINVAL, KVP_REASON_VALUE);
+	kvpr_says("pool uri-strict exists and is not persistent: the opposite was asked for");
+	ck_assert_ptr_null(none);
+	kvp_pool_close(pool);
+}
+END_TEST
+
 /* ---- rights ---- */
 
 static const struct {
@@ -331,6 +383,14 @@ static const struct malformed malformed[] = {
 	{ "inproc:uri-bad?persistent=yes", "key \"persistent\" without", "persistent" },
 	{ "inproc:uri-bad?blocks=1&persistent=1", "expected yes or no", "persistent" },
 	{ "inproc:uri-bad?blocks=1&persistent=", "expected yes or no", "persistent" },
+	{ "inproc:uri-bad?strict=yes", "key \"strict\" without", "strict" },
+	{ "inproc:uri-bad?blocks=1&strict=maybe", "expected yes or no", "strict" },
+	{ "inproc:uri-bad?grace=5", "key \"grace\" without", "grace" },
+	{ "inproc:uri-bad?blocks=1&grace=0", "key \"grace\": \"0\"", "grace" },
+	{ "inproc:uri-bad?blocks=1&grace=2s", "key \"grace\": \"2s\"", "grace" },
+	{ "inproc:uri-bad?blocks=1&grace=3600001", "a decimal number in 1..3600000", "grace" },
+	{ "inproc:uri-bad?blocks=1&strict=yes&grace=5", "with strict=yes: expected one or", "grace" },
+	{ "inproc:uri-bad?grace=5&blocks=1&strict=yes", "with strict=yes: expected one or", "grace" },
 	{ "inproc:uri-bad?rights=", "use,publish,admin", "rights" },
 	{ "inproc:uri-bad?rights=read", "key \"rights\": \"read\"", "rights" },
 	{ "inproc:uri-bad?rights=use,", "key \"rights\"", "rights" },
@@ -455,6 +515,8 @@ static Suite *suite(void)
 			    NR_DIFFERENT);
 	tcase_add_test(opens, test_different_window_is_refused);
 	tcase_add_test(opens, test_mode_and_persistence);
+	tcase_add_test(opens, test_grace_time);
+	tcase_add_test(opens, test_strict);
 	tcase_add_loop_test(opens, test_rights_of_who_comes_and_of_who_makes, 0, 6);
 	tcase_add_test(opens, test_rights_are_kept_to);
 	suite_add_tcase(s, opens);

@@ -2,8 +2,9 @@
 /*
  * The kill test: eight clients work at random on one pool, and one of them is killed with SIGKILL
  * at a random moment, again and again, in each of several ways. Each time the audit is
- * clean, nothing of the dead client is left, and what it had published still matches: all of
- * it in a pool that is large enough, and nothing wrong in one that must reclaim.
+ * clean, what its work may touch is nobody's until the grace time is over, nothing of the dead
+ * client is left then, and what it had published still matches: all of it in a pool that is large
+ * enough, and nothing wrong in one that must reclaim.
  *
  *	kill_clients [--rounds N] [--seed N]
  */
@@ -36,6 +37,9 @@
  * @left: by id of a client: an event told that it left
  * @killed: by way
  * @caught: by way, of these with calls in flight
+ * @died_ms: a moment not after the last death
+ * @quarantined: clients killed whose work was open
+ * @guarded: blocks of theirs that were looked at before the grace time was over
  * @matched: published prefixes that were looked up after a death
  * @slowest_ms: that a dead client took to be gone
  */
@@ -53,6 +57,9 @@ struct game {
 	u8 left[MAX_IDS];
 	u32 killed[CHURN_WAYS];
 	u32 caught[CHURN_WAYS];
+	u64 died_ms;
+	u32 quarantined;
+	u64 guarded;
 	u64 matched;
 	u64 slowest_ms;
 };
@@ -109,6 +116,7 @@ static void kill_one(struct game *game, u32 place)
 	begin = kvpv_now_ms();
 	while (!churn_get(worker->in_flight) && kvpv_now_ms() - begin < SPIN_MS)
 		;
+	game->died_ms = kvpv_now_ms();
 	kvpv_kill(game->pid[place]);
 	game->pid[place] = 0;
 	game->killed[way]++;
@@ -164,9 +172,46 @@ static void expect_not_charged(struct game *game, u64 client)
 	}
 }
 
+/* What open work may touch is as it was left, whatever was asked of the pool since. */
+static void expect_guarded(struct game *game, const struct churn_work *work, u32 nr)
+{
+	struct kvp_block_entry entry;
+	u64 mark;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (work->block[i] == KVP_BLOCK_NULL)
+			continue;
+		entry = kvpv_block(game->fd, work->block[i]);
+		mark = churn_get(game->churn->mark[KVP_BLOCK_FAMILY(work->block[i])]
+						  [KVP_BLOCK_INDEX(work->block[i])]);
+		if (kvpv_now_ms() - game->died_ms >= CHURN_GRACE_MS)
+			return;
+		kvpv_same(entry.block, work->block[i]);
+		kvpv_true(entry.state == KVP_BLOCK_HELD || entry.state == KVP_BLOCK_HELD_BACK);
+		kvpv_same(mark, work->mark[i]);
+		game->guarded++;
+	}
+}
+
+/* Whether work was open; then the client is not gone before the grace time is over. */
+static bool expect_quarantine(struct game *game, struct churn_worker *worker)
+{
+	bool open = false;
+	u32 i, nr;
+
+	for (i = 0; i < CHURN_WORKS; i++) {
+		nr = churn_get(worker->work[i].nr);
+		expect_guarded(game, &worker->work[i], nr);
+		open |= nr;
+	}
+	game->quarantined += open;
+	return open;
+}
+
 static void expect_gone(struct game *game, u64 client)
 {
-	static const char *const kinds[] = { "file", "export" };
+	static const char *const kinds[] = { "file", "export", "quarantine" };
 	struct kvp_stats stats;
 	char line[96];
 	char *text;
@@ -257,13 +302,18 @@ static void play(struct game *game, u32 round, enum churn_way way)
 {
 	struct churn_worker *worker;
 	u32 place, doc;
+	bool open;
 
 	/* The ways are those of the first places; the last one is killed for its way, too. */
 	place = way == game->way[CHURN_WORKERS - 1] && kvpv_below(&game->random, 2) ?
 		CHURN_WORKERS - 1 : (u32)way;
 	worker = &game->churn->worker[place];
 	kill_one(game, place);
+	open = expect_quarantine(game, worker);
+	kvpv_audit(game->fd);
 	expect_gone(game, worker->client);
+	if (open)
+		kvpv_true(kvpv_now_ms() - game->died_ms >= CHURN_GRACE_MS);
 	if (worker->before)
 		expect_gone(game, worker->before);
 	kvpv_audit(game->fd);
@@ -311,11 +361,12 @@ static void drop_children(struct game *game)
 static void expect_empty(struct game *game)
 {
 	struct kvp_family_stats families[CHURN_FAMILIES];
-	struct kvp_client_entry entries[4];
+	struct kvp_client_entry entries[4 * CHURN_WORKERS];
 	struct kvp_stats stats;
 	u32 i;
 
-	kvpv_until(KVPV_WAIT_MS, kvpv_clients(game->fd, entries, 4) == 1);
+	/* The others had open work, too. */
+	kvpv_until(KVPV_WAIT_MS, kvpv_clients(game->fd, entries, KVPV_COUNT(entries)) == 1);
 	kvpv_ok(kvpv_stats(game->fd, 0, 0, &stats, families, CHURN_FAMILIES));
 	kvpv_same(stats.nr_clients, 1);
 	kvpv_same(stats.seqs, 0);
@@ -323,6 +374,13 @@ static void expect_empty(struct game *game)
 	kvpv_same(stats.raw, 0);
 	kvpv_same(stats.matches, 0);
 	kvpv_same(stats.exports, 0);
+	kvpv_same(stats.zombies, 0);
+	kvpv_same(stats.uses, 0);
+	kvpv_same(stats.tickets, 0);
+	kvpv_same(stats.quarantined, 0);
+	kvpv_same(stats.backwards, 0);
+	kvpv_same(stats.jumps, 0);
+	kvpv_true(stats.tickets_granted || game->roomy);
 	kvpv_same(stats.underflow_rejected, 0);
 	kvpv_same(stats.collisions, 0);
 	if (game->roomy)
@@ -372,6 +430,10 @@ static void report(const struct game *game, u32 rounds)
 	if (rounds >= 2 * CHURN_WAYS)
 		kvpv_true(game->caught[CHURN_BATCH] && game->caught[CHURN_RING] &&
 			  game->caught[CHURN_FIXED]);
+	printf("%u killed with open work; %llu blocks of it looked at in their quarantine\n",
+	       game->quarantined, (unsigned long long)game->guarded);
+	if (rounds >= 2 * CHURN_WAYS)
+		kvpv_true(game->quarantined && game->guarded);
 	printf("%u killed; %llu published prefixes looked up; gone after %llu ms at most\n", rounds,
 	       (unsigned long long)game->matched, (unsigned long long)game->slowest_ms);
 	kvpv_true(game->matched);

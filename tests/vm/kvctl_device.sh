@@ -99,7 +99,7 @@ has out '0 pools, 0 clients'
 
 expect 0 kvctl create chat --family kv,dense,64,4,32,bf16 --family swa,window,32,4,16,8 \
 	--mode 0666
-has out 'pool chat: mode 0666, index nodes of 4 tokens, lives until it is destroyed'
+has out 'pool chat: mode 0666, index nodes of 4 tokens, lives until it is destroyed, grace time 2.0s'
 has out '  family 0 "kv": dense, 64 blocks of 4 tokens, 128 bytes each, bf16'
 expect 1 kvctl create chat --blocks 10
 has err 'kvctl create: chat: pool "chat": EEXIST: the name is taken: expected a new one'
@@ -151,7 +151,7 @@ expect 0 kvctl top chat -b -n 2 -d 0.3
 has out '1 pool, 1 client'
 like out '1 pool, 1 client; rates of the last 0\.[3-9] s'
 like out 'chat +0:kv +64 +57 +7 +0 +0 +0'
-like out "chat +$client +0 +$engine kvctl +[0-9]+ +\+0 +1 +[0-9.]+m?s +[0-9]+ +3 +0"
+like out "chat +$client +0 +$engine kvctl +[0-9]+ +\+0 +0 +1 +[0-9.]+m?s +[0-9]+ +3 +0"
 grep -q "$(printf '\033')" out && fail "codes for a terminal in the batch"
 expect 0 kvctl top --json -n 1
 has out '  "interval_ns": null,'
@@ -271,7 +271,7 @@ nobody 0 'kvctl list'
 kvctl create held --blocks 10 --hold >hold.out 2>hold.err &
 hold=$!
 until_true 20 grep -q held hold.out
-has hold.out 'pool held: mode 0600, index nodes of 16 tokens, lives while it has clients'
+has hold.out 'pool held: mode 0600, index nodes of 16 tokens, lives while it has clients, grace time 2.0s'
 expect 0 kvctl list
 like out 'held +0  0600 +1 +1  while it has clients'
 kill -TERM $hold
@@ -302,7 +302,7 @@ expect 0 kvctl demo --door dev
 expect 0 kvctl list
 [ "$(wc -l <out)" -eq 3 ] || fail "a pool of kvctl's own is left"
 
-# ---- death, and the end ---------------------------------------------------------------------------
+# ---- death ------------------------------------------------------------------------------------------
 
 kill -KILL $engine
 wait $engine 2>/dev/null || true
@@ -312,6 +312,66 @@ expect 0 kvctl fsck chat
 expect 0 kvctl stat chat
 has out '  sequences                                         0'
 has out '  raw references                                    0'
+
+# ---- death while work goes on ---------------------------------------------------------------------
+
+# An engine whose work touches two blocks, and which holds two more, is killed.
+kill_at_work() {
+	begin_engine
+	tell "pool open $1"
+	tell 'timeline create gpu'
+	tell 'seq create A 1..8'
+	tell 'use seq A gpu 1 write_from=0 computed_to=8'
+	tell 'block alloc raw 2'
+	expect 0 kvctl clients "$1"
+	client=$(sed -n 's/^ *\([0-9]*\) .*use,publish,admin.*/\1/p' out)
+	has out '           1 open use'
+	kill -KILL $engine
+	wait $engine 2>/dev/null || true
+	exec 3>&-
+	until_true 10 sh -c "kvctl clients $1 | grep -q DEAD"
+}
+
+expect 0 kvctl create strict --blocks 20 --block-tokens 4 --mode 0666 --strict
+has out 'pool strict: mode 0666, index nodes of 4 tokens, lives until it is destroyed, grace time until reap'
+kill_at_work strict
+expect 0 kvctl clients strict
+like out " +$client +0 .*  kvctl \(DEAD, quarantine: until reap\)"
+has out '           1 open use, 1 zombie, 2 blocks held back'
+expect 0 kvctl blocks strict --why quarantine
+like out ".*  work of a dead client may still touch it: client $client"
+has out '2 of 20 blocks: 2 quarantine'
+expect 0 kvctl top strict -b -n 1
+has out '1 pool, 0 clients, 1 dead in quarantine'
+like out "strict +$client .*  DEAD, quarantine: until reap"
+sleep 3
+expect 0 kvctl stat strict
+like out '  held-back +2'
+like out '  free +18'
+like out '  dead clients in quarantine +1'
+nobody 1 'kvctl reap strict --all'
+like err 'kvctl reap: strict: .*EACCES: .*admin.*'
+expect 1 kvctl reap strict --client 4000
+has err "kvctl reap: strict: no dead client 4000 is in quarantine; \`kvctl clients strict' shows which are"
+expect 0 kvctl reap strict --client "$client"
+has out 'pool strict: the quarantine of 1 client ended; 2 blocks are held back no longer'
+expect 0 kvctl stat strict
+like out '  free +20'
+expect 0 kvctl reap strict --all
+has out 'pool strict: no dead client is in quarantine'
+expect 0 kvctl fsck strict
+expect 0 kvctl destroy strict
+
+expect 0 kvctl create brief --blocks 20 --block-tokens 4 --grace 5s
+kill_at_work brief
+until_true 20 sh -c 'kvctl stat brief | grep -qx "  free  *20"'
+expect 0 kvctl clients brief
+has out 'no clients'
+expect 0 kvctl fsck brief
+expect 0 kvctl destroy brief
+
+# ---- the end ----------------------------------------------------------------------------------------
+
 begin_engine
 tell 'pool open chat'
 tell 'identity m model=m'

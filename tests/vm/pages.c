@@ -92,6 +92,43 @@ static void timelines_page(void)
 	}
 }
 
+/* What a call writes, and what a store writes, is one page, mapped before or after. */
+static void timelines_are_shared(void)
+{
+	int fd = kvpv_pool(POOL, 4);
+	struct kvp_timeline *page;
+	struct kvp_fence fence;
+	struct kvp_query query;
+	u64 seq;
+	u32 i;
+
+	kvpv_tokens(tokens, KVPV_COUNT(tokens), 1);
+	kvpv_ok(kvpv_seq(fd, 1, tokens, 4, &seq, NULL));
+	for (i = 0; i < KVP_NR_TIMELINES; i++) {
+		struct kvp_timeline_create create = {};
+
+		kvpv_ok(kvpv_do(fd, KVP_OP_TIMELINE_CREATE, &create));
+		kvpv_same(create.timeline, i);
+		kvpv_ok(kvpv_use_seq(fd, seq, i, 10 + i));
+		kvpv_ok(kvpv_signal(fd, i, 3 + i));
+	}
+	page = kvpv_map_timelines(fd);
+	kvpv_true(page != MAP_FAILED);
+	for (i = 0; i < KVP_NR_TIMELINES; i++) {
+		kvpv_same(page[i].value, 3 + i);
+		kvpv_store(page, i, 10 + i);
+		fence = (struct kvp_fence){ .timeline = i, .value = 10 + i };
+		kvpv_ok(kvpv_query(fd, 0, &fence, 1, &query));
+		kvpv_same(fence.seen, 10 + i);
+		kvpv_same(fence.announced, 10 + i);
+		kvpv_same(fence.passed, 1);
+	}
+	kvpv_same(query.jumps + query.backwards, 0);
+	kvpv_ok(kvpv_use_seq(fd, seq, 63, 99));
+	kvpv_ok(kvpv_signal(fd, 63, 98));
+	kvpv_same(page[63].value, 98);
+}
+
 #define expect_no_map(fd, err, length, prot, flags, offset)			\
 	kvpv_refused(mmap(NULL, length, prot, flags, fd, offset), err)
 
@@ -437,6 +474,7 @@ static void poll_wakes(void)
 
 static const struct kvpv_test tests[] = {
 	KVPV_TEST(timelines_page),
+	KVPV_TEST(timelines_are_shared),
 	KVPV_TEST(mapping_refused),
 	KVPV_TEST(munmap_is_death),
 	KVPV_TEST(mremap_is_not),

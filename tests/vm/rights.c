@@ -51,6 +51,17 @@ struct call {
 		struct kvp_block_dump dump;
 		struct kvp_client_list list;
 		struct kvp_events events;
+		struct kvp_timeline_create timeline_create;
+		struct kvp_use use;
+		struct kvp_signal signal;
+		struct kvp_query query;
+		struct kvp_reap reap;
+		struct kvp_admit admit;
+	};
+	union {
+		struct kvp_use_entry entry;
+		struct kvp_fence fence;
+		struct kvp_admit_need need;
 	};
 	u8 out[4096];
 	u64 in[2];
@@ -251,6 +262,48 @@ static void fill_events(int fd, struct call *call)
 	call->events = (struct kvp_events){ .events = kvpv_ptr(call->out), .nr_events = 4 };
 }
 
+static void fill_timeline(int fd, struct call *call)
+{
+	call->timeline_create = (struct kvp_timeline_create){};
+}
+
+static void fill_use(int fd, struct call *call)
+{
+	call->entry = (struct kvp_use_entry){
+		.kind = KVP_USE_SEQ,
+		.timeline = kvpv_timeline(fd),
+		.id = kvpv_computed(fd, 1, tokens, 4),
+		.value = 1,
+		.write_from = KVP_POS_END,
+	};
+	call->use = (struct kvp_use){ .entries = kvpv_ptr(&call->entry), .nr_entries = 1 };
+}
+
+static void fill_signal(int fd, struct call *call)
+{
+	u32 timeline = kvpv_timeline(fd);
+
+	kvpv_ok(kvpv_use_seq(fd, kvpv_computed(fd, 1, tokens, 4), timeline, 1));
+	call->signal = (struct kvp_signal){ .timeline = timeline, .value = 1 };
+}
+
+static void fill_query(int fd, struct call *call)
+{
+	call->fence = (struct kvp_fence){ .timeline = kvpv_timeline(fd) };
+	call->query = (struct kvp_query){ .fences = kvpv_ptr(&call->fence), .nr_fences = 1 };
+}
+
+static void fill_reap(int fd, struct call *call)
+{
+	call->reap = (struct kvp_reap){};
+}
+
+static void fill_admit(int fd, struct call *call)
+{
+	call->need = (struct kvp_admit_need){ .blocks = 2 };
+	call->admit = (struct kvp_admit){ .needs = kvpv_ptr(&call->need), .nr_needs = 1 };
+}
+
 static void fill_ready(int fd, struct call *call)
 {
 	call->ready = (struct kvp_pool_ready){};
@@ -293,6 +346,12 @@ static const struct {
 	OP(BLOCK_DUMP, USE, kvp_block_dump, fill_dump),
 	OP(CLIENT_LIST, USE, kvp_client_list, fill_list),
 	OP(EVENTS, USE, kvp_events, fill_events),
+	OP(TIMELINE_CREATE, USE, kvp_timeline_create, fill_timeline),
+	OP(USE, USE, kvp_use, fill_use),
+	OP(SIGNAL, USE, kvp_signal, fill_signal),
+	OP(QUERY, USE, kvp_query, fill_query),
+	OP(REAP, ADMIN, kvp_reap, fill_reap),
+	OP(ADMIT, USE, kvp_admit, fill_admit),
 #undef OP
 };
 

@@ -4,7 +4,6 @@
  * writes and another reads, batches with io_uring and where it is forbidden, fork, death, exports.
  */
 #include <dirent.h>
-#include <kvpool.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -16,30 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "support.h"
+#include "runtime_support.h"
 
 #define FAMILY		"?blocks=64&block_tokens=4&row_bytes=16"
 #define TOKENS		32
 #define ROW		16
 #define RINGS_OFF	"/proc/sys/kernel/io_uring_disabled"
-
-/* @expr, a call of the library, succeeds; or fails with @err for @why. */
-#define ok(expr)								\
-do {										\
-	int ok_got_ = (expr);							\
-										\
-	if (ok_got_)								\
-		kvpv_fail("%s: %d: %s", #expr, ok_got_, kvp_error()->text);	\
-} while (0)
-
-#define refused(expr, err_, why)						\
-do {										\
-	int ref_got_ = (expr);							\
-										\
-	if (ref_got_ != (err_) || kvp_error()->reason != (u32)(why))		\
-		kvpv_fail("%s: %d, reason %u (%s), expected %d reason %u", #expr, ref_got_,	\
-			  kvp_error()->reason, kvp_error()->text, (err_), (u32)(why));	\
-} while (0)
 
 static u8 space[KVP_DIGEST_LEN];
 static u32 tokens[TOKENS];
@@ -48,15 +29,6 @@ static void begin(void)
 {
 	kvpv_space(1, space);
 	kvpv_tokens(tokens, TOKENS, 1);
-}
-
-static struct kvp_pool *open_pool(const char *uri)
-{
-	struct kvp_pool *pool;
-
-	ok(kvp_pool_open(uri, &pool));
-	kvpv_same(kvp_pool_door(pool), KVP_DOOR_DEVICE);
-	return pool;
 }
 
 static kvp_seq_t make_seq(struct kvp_pool *pool, u32 nr, u64 *matched)
@@ -95,24 +67,6 @@ static void expect_rows(struct kvp_pool *pool, kvp_seq_t seq, u32 first, u32 end
 		for (j = 0; j < ROW; j++)
 			kvpv_same(rows[i][j], byte_of(i, who));
 	}
-}
-
-static void expect_sound(struct kvp_pool *pool)
-{
-	struct kvp_finding finding;
-	u64 total;
-
-	ok(kvp_pool_audit(pool, &finding, 1, &total));
-	kvpv_same(total, 0);
-}
-
-static u64 blocks_in(struct kvp_pool *pool, enum kvp_block_state state)
-{
-	struct kvp_family_stats family;
-	struct kvp_stats stats;
-
-	ok(kvp_pool_stats(pool, 0, &stats, &family, 1));
-	return family.state[state];
 }
 
 static u32 clients_of(struct kvp_pool *pool)

@@ -186,6 +186,36 @@ u32 kvpv_dump(int fd, u32 family, struct kvp_block_entry *entries, u32 room);
 /* The audit, for which @fd needs ADMIN, finds nothing. */
 void kvpv_audit(int fd);
 
+/* ---- fences ---- */
+
+/* A client with a pool like that, mode 0666; @flags are KVP_POOL_*. */
+int kvpv_fenced_pool(const char *name, u32 flags, u32 grace_ms,
+		     const struct kvp_family_desc *families, u32 nr);
+/* One more timeline; and what work does at its end. */
+u32 kvpv_timeline(int fd);
+void kvpv_store(struct kvp_timeline *page, u32 timeline, u64 value);
+int kvpv_use(int fd, const struct kvp_use_entry *entries, u32 nr);
+/* Work that reads what a sequence has; that computes rows of it; on a raw block. */
+int kvpv_use_seq(int fd, u64 seq, u32 timeline, u64 value);
+int kvpv_write_seq(int fd, u64 seq, u32 timeline, u64 value, u64 from, u64 to);
+int kvpv_use_block(int fd, u64 block, u32 timeline, u64 value);
+int kvpv_signal(int fd, u32 timeline, u64 value);
+int kvpv_query(int fd, u32 flags, struct kvp_fence *fences, u32 nr, struct kvp_query *query);
+/* Whether a fence has passed; the first has poll(2) tell when it does. */
+bool kvpv_watch(int fd, u32 timeline, u64 value);
+bool kvpv_passed(int fd, u32 timeline, u64 value);
+
+int kvpv_admit(int fd, u32 flags, u32 family, u64 blocks, struct kvp_admit *admit);
+/* A ticket, which waits behind @ahead others. */
+u64 kvpv_queue(int fd, u32 family, u64 blocks, u64 ahead);
+/* @flag: KVP_ADMIT_TAKE or CANCEL. */
+int kvpv_ticket(int fd, u32 flag, u64 ticket);
+
+int kvpv_reap(int fd, u64 client, u32 *clients, u64 *blocks);
+/* What a dump says of the block whose place this id has. */
+struct kvp_block_entry kvpv_block(int fd, u64 block);
+struct kvp_stats kvpv_pool_stats(int fd);
+
 /* ---- rings ---- */
 
 struct io_uring;
@@ -223,6 +253,7 @@ u64 kvpv_recv(int socket);
 /* ---- time ---- */
 
 u64 kvpv_now_ms(void);
+u64 kvpv_now_us(void);
 void kvpv_sleep_ms(u32 ms);
 
 /* @cond becomes true within @ms; yields how long it took. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What a client at work does: slots that each go through the life of one object, the next call of
- * several of which are made together. Owns its slots; marks of blocks that it holds.
+ * several of which are made together. Owns its slots; marks of blocks that it holds. Work and
+ * tickets are in support_churn_work.c.
  */
 #include <fcntl.h>
 #include <liburing.h>
@@ -12,16 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support_churn.h"
-
-#define SEQ_SLOTS	6
-#define RAW_SLOTS	3
-#define MATCH_SLOTS	2
-#define WATCH_SLOTS	1
-#define SLOTS		(SEQ_SLOTS + RAW_SLOTS + MATCH_SLOTS + WATCH_SLOTS)
-#define RAW_MAX		12
-#define MORE		2		/* tokens behind a document, before a fork */
-#define TABLE_MAX	(CHURN_NODES + 1)
+#include "support_churn_slot.h"
 
 const char *const churn_way_name[CHURN_WAYS] = {
 	[CHURN_IOCTL] = "ioctl",
@@ -31,94 +23,6 @@ const char *const churn_way_name[CHURN_WAYS] = {
 	[CHURN_FIXED] = "fixed-file",
 	[CHURN_CHILD] = "child",
 	[CHURN_SOCKET] = "socket",
-};
-
-/* All structs that a client at work uses. */
-union arg {
-	struct kvp_head head;
-	struct kvp_block_alloc alloc;
-	struct kvp_block_refs refs;
-	struct kvp_block_make_private make_private;
-	struct kvp_seq_create create;
-	struct kvp_seq_append append;
-	struct kvp_seq_advance advance;
-	struct kvp_seq_id id;
-	struct kvp_seq_fork fork;
-	struct kvp_seq_table table;
-	struct kvp_seq_export export;
-	struct kvp_seq_import import;
-	struct kvp_prefix_match match;
-	struct kvp_prefix_release release;
-	struct kvp_prefix_publish publish;
-	struct kvp_stats stats;
-	struct kvp_block_dump dump;
-	struct kvp_client_list list;
-	struct kvp_events events;
-};
-
-enum state {
-	NONE,
-	/* a sequence */
-	CREATED, TABLED, MARKED, COMPUTED, PUBLISHED, LONGER, READY, FORKED, COPIED, EXPORTED,
-	IMPORTED, OVER,
-	/* raw references; a match */
-	HELD, TWICE, MATCHED, REFERENCED,
-};
-
-/**
- * struct slot - one object and its next call
- * @state: where in its life it is
- * @doc: of a sequence, a match
- * @seq: the sequence
- * @child: its fork, or what was imported
- * @match: the match
- * @file: of the export, -1: none
- * @nr: raw references, or blocks matched
- * @checked: of a published sequence, families whose table was looked at
- * @op: operation of the next call
- * @arg: its struct
- * @size: bytes of that
- * @result: what it returned
- * @tokens: token ids of the call
- * @blocks: ids
- * @copies: copies to make
- */
-struct slot {
-	enum state state;
-	u32 doc;
-	u64 seq;
-	u64 child;
-	u64 match;
-	int file;
-	u32 nr;
-	u32 checked;
-	u32 op;
-	union arg arg;
-	u32 size;
-	int result;
-	u32 tokens[CHURN_TOKENS];
-	u64 blocks[RAW_MAX > TABLE_MAX ? RAW_MAX : TABLE_MAX];
-	struct kvp_copy copies[4];
-};
-
-/**
- * struct worker - the client of this process
- * @churn: what is shared
- * @me: what it reports
- * @way: see there
- * @fd: its file, -1: only the ring has it
- * @ring: RING, FIXED
- * @random: state of its random numbers
- * @slot: see there
- */
-struct worker {
-	struct churn *churn;
-	struct churn_worker *me;
-	enum churn_way way;
-	int fd;
-	struct io_uring ring;
-	u64 random;
-	struct slot slot[SLOTS];
 };
 
 /* ---- documents ---- */
@@ -146,13 +50,13 @@ static u64 *mark_of(struct worker *worker, u64 block)
 	return &worker->churn->mark[KVP_BLOCK_FAMILY(block)][KVP_BLOCK_INDEX(block)];
 }
 
-static void set_mark(struct worker *worker, u64 block, u64 value)
+void churn_set_mark(struct worker *worker, u64 block, u64 value)
 {
 	if (block != KVP_BLOCK_NULL)
 		churn_set(*mark_of(worker, block), value);
 }
 
-static void check_mark(struct worker *worker, u64 block, u64 value, const char *what)
+void churn_check_mark(struct worker *worker, u64 block, u64 value, const char *what)
 {
 	if (block != KVP_BLOCK_NULL && churn_get(*mark_of(worker, block)) != value)
 		kvpv_fail("client %llu: block 0x%llx of %s has other contents",
@@ -160,15 +64,6 @@ static void check_mark(struct worker *worker, u64 block, u64 value, const char *
 }
 
 /* ---- the next call of a slot ---- */
-
-#define PREPARE(slot_, op_, member, ...)					\
-do {										\
-	(slot_)->op = (op_);							\
-	(slot_)->size = sizeof((slot_)->arg.member);				\
-	memset(&(slot_)->arg, 0, sizeof((slot_)->arg));				\
-	(slot_)->arg.member = (typeof((slot_)->arg.member)){ __VA_ARGS__ };	\
-	(slot_)->arg.head.size = (slot_)->size;					\
-} while (0)
 
 static void prepare_table(struct slot *slot, u32 family)
 {
@@ -272,7 +167,7 @@ static void prepare_raw(struct worker *worker, struct slot *slot)
 	u32 i;
 
 	for (i = 0; slot->state != NONE && i < slot->nr; i++)
-		check_mark(worker, slot->blocks[i], stamp(worker, slot, i), "a raw reference");
+		churn_check_mark(worker, slot->blocks[i], stamp(worker, slot, i), "a raw reference");
 	if (slot->state == NONE) {
 		slot->nr = 1 + kvpv_below(&worker->random, RAW_MAX);
 		PREPARE(slot, KVP_OP_BLOCK_ALLOC, alloc, .blocks = kvpv_ptr(slot->blocks),
@@ -339,8 +234,12 @@ static void prepare(struct worker *worker, u32 i)
 		prepare_raw(worker, slot);
 	else if (i < SEQ_SLOTS + RAW_SLOTS + MATCH_SLOTS)
 		prepare_match(worker, slot);
-	else
+	else if (i < FIRST_TICKET)
 		prepare_watch(worker, slot);
+	else if (i < FIRST_WORK)
+		churn_prepare_ticket(worker, slot);
+	else
+		churn_prepare_work(worker, slot);
 }
 
 /* ---- what a call has brought ---- */
@@ -355,9 +254,9 @@ static void mark_table(struct worker *worker, struct slot *slot)
 		u64 content = churn_content(slot->doc, node);
 
 		if (node < slot->nr)
-			check_mark(worker, slot->blocks[node], content, "a matched prefix");
+			churn_check_mark(worker, slot->blocks[node], content, "a matched prefix");
 		else
-			set_mark(worker, slot->blocks[node], content);
+			churn_set_mark(worker, slot->blocks[node], content);
 	}
 }
 
@@ -366,8 +265,8 @@ static void check_table(struct worker *worker, struct slot *slot)
 	u32 node;
 
 	for (node = 0; node < CHURN_NODES; node++)
-		check_mark(worker, slot->blocks[node], churn_content(slot->doc, node),
-			   "a published sequence");
+		churn_check_mark(worker, slot->blocks[node], churn_content(slot->doc, node),
+				 "a published sequence");
 	slot->checked++;
 	if (slot->checked == CHURN_FAMILIES)
 		slot->state = OVER;
@@ -402,8 +301,8 @@ static void make_copies(struct worker *worker, struct slot *slot)
 	/* The node in which it ends, once a family. */
 	kvpv_same(slot->arg.fork.nr_copies, CHURN_FAMILIES);
 	for (i = 0; i < slot->arg.fork.nr_copies; i++)
-		set_mark(worker, slot->copies[i].dst,
-			 churn_get(*mark_of(worker, slot->copies[i].src)));
+		churn_set_mark(worker, slot->copies[i].dst,
+			       churn_get(*mark_of(worker, slot->copies[i].src)));
 	slot->child = slot->arg.fork.child;
 }
 
@@ -465,7 +364,7 @@ static void done_raw(struct worker *worker, struct slot *slot)
 	u32 i;
 
 	for (i = 0; slot->op == KVP_OP_BLOCK_ALLOC && i < slot->nr; i++)
-		set_mark(worker, slot->blocks[i], stamp(worker, slot, i));
+		churn_set_mark(worker, slot->blocks[i], stamp(worker, slot, i));
 	if (slot->op == KVP_OP_BLOCK_MAKE_PRIVATE) {
 		kvpv_same(slot->arg.make_private.copy, 0);
 		kvpv_same(slot->arg.make_private.result, slot->blocks[0]);
@@ -495,13 +394,16 @@ static void done_match(struct worker *worker, struct slot *slot)
 	}
 	for (i = 0; slot->op != KVP_OP_BLOCK_UNREF && i < slot->nr; i++)
 		if (slot->state != NONE)
-			check_mark(worker, slot->blocks[i], churn_content(slot->doc, i),
-				   "a match");
+			churn_check_mark(worker, slot->blocks[i], churn_content(slot->doc, i),
+					 "a match");
 }
 
-/* No room: what needed it is given up. False: that needs none. */
+/* No room, or not yet: what needed it is given up. False: that needs none. */
 static bool given_up(struct slot *slot)
 {
+	if (slot->state == WAITING && slot->result == -EBUSY &&
+	    slot->arg.head.reason == KVP_REASON_NOT_GRANTED)
+		return true;
 	if (slot->result != -ENOSPC)
 		return false;
 	if (slot->state == READY || (slot->state == COMPUTED && slot->op == KVP_OP_SEQ_APPEND))
@@ -527,6 +429,10 @@ static void done(struct worker *worker, u32 i)
 		done_raw(worker, slot);
 	else if (i < SEQ_SLOTS + RAW_SLOTS + MATCH_SLOTS)
 		done_match(worker, slot);
+	else if (i >= FIRST_WORK)
+		churn_done_work(worker, slot);
+	else if (i >= FIRST_TICKET)
+		churn_done_ticket(slot);
 }
 
 /* ---- several calls together ---- */
@@ -619,11 +525,16 @@ static void begin(struct worker *worker)
 	u32 i;
 
 	worker->fd = kvpv_open();
-	if (kvpv_map_timelines(worker->fd) == MAP_FAILED)
+	worker->page = kvpv_map_timelines(worker->fd);
+	if (worker->page == MAP_FAILED)
 		kvpv_fail("mmap of the timelines: %s", strerror(errno));
 	kvpv_ok(kvpv_attach(worker->fd, worker->churn->pool, 0, &client));
 	for (i = 0; i < SLOTS; i++)
 		worker->slot[i] = (struct slot){ .file = -1 };
+	for (i = 0; i < CHURN_WORKS; i++) {
+		worker->slot[FIRST_WORK + i].work = &worker->me->work[i];
+		worker->slot[FIRST_WORK + i].timeline = kvpv_timeline(worker->fd);
+	}
 	churn_set(worker->me->bursts, 0);
 	churn_set(worker->me->client, client);
 }
@@ -767,10 +678,9 @@ int churn_pool(struct churn *churn, const char *name, u32 blocks)
 		KVPV_DENSE(blocks, CHURN_NODE),
 		KVPV_WINDOW(blocks, CHURN_NODE, CHURN_WINDOW),
 	};
-	int fd = kvpv_open();
 
 	kvpv_true(blocks <= CHURN_MAX_BLOCKS);
 	snprintf(churn->pool, sizeof(churn->pool), "%s", name);
-	kvpv_ok(kvpv_create(fd, name, 0600, KVP_POOL_PERSISTENT, families, CHURN_FAMILIES));
-	return fd;
+	return kvpv_fenced_pool(name, KVP_POOL_PERSISTENT, CHURN_GRACE_MS, families,
+				CHURN_FAMILIES);
 }

@@ -4,6 +4,10 @@
  * it marks in memory that all processes share, as an engine writes rows, so that a block
  * that is given to two of them, or a prefix that is another's, is seen.
  *
+ * Some of what it holds it lets go while work goes on that may touch it. Until it says that this
+ * work has ended, the marks must stay; it reports them, so that they are looked at also when it
+ * was killed before.
+ *
  * Prefixes are documents of a fixed set: CHURN_NODES nodes each, of which groups of CHURN_GROUP
  * documents have the first CHURN_COMMON in common. Who publishes document d gives the tag d + 1.
  */
@@ -23,6 +27,9 @@
 #define CHURN_FAMILIES	2
 #define CHURN_MAX_BLOCKS 2048		/* a family */
 #define CHURN_WORKERS	8
+#define CHURN_WORKS	3		/* pieces of work of a client */
+#define CHURN_TOUCHED	(CHURN_FAMILIES * CHURN_NODES)
+#define CHURN_GRACE_MS	300
 
 /* How a client makes its calls, and what else there is of it when it is killed. */
 enum churn_way {
@@ -39,6 +46,18 @@ enum churn_way {
 extern const char *const churn_way_name[CHURN_WAYS];
 
 /**
+ * struct churn_work - what work that is open may touch
+ * @nr: blocks, 0: none; written last when it begins, first when it ends
+ * @block: their ids
+ * @mark: what the client wrote there
+ */
+struct churn_work {
+	u32 nr;
+	u64 block[CHURN_TOUCHED];
+	u64 mark[CHURN_TOUCHED];
+};
+
+/**
  * struct churn_worker - what a client reports
  * @client: its id, 0 before it is attached
  * @before: EXEC: the id it had before
@@ -48,6 +67,7 @@ extern const char *const churn_way_name[CHURN_WAYS];
  * @told: CHILD: the child is to call on the client
  * @answer: CHILD: what that call said: -errno << 16 | reason
  * @published: by document: it was published
+ * @work: see there
  */
 struct churn_worker {
 	u64 client;
@@ -58,6 +78,7 @@ struct churn_worker {
 	u32 told;
 	u32 answer;
 	u8 published[CHURN_DOCS];
+	struct churn_work work[CHURN_WORKS];
 };
 
 /**

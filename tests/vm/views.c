@@ -114,6 +114,7 @@ static void work(int fd)
 		.position = 3,
 	};
 	struct kvp_prefix_invalidate invalidate = { .head.flags = KVP_INVALIDATE_TAG, .tag = TAG };
+	u32 timeline = kvpv_timeline(fd);
 	u64 published;
 
 	memcpy(create.space, secret_space, sizeof(create.space));
@@ -131,13 +132,18 @@ static void work(int fd)
 	kvpv_ok(kvpv_do(fd, KVP_OP_PREFIX_MATCH, &match));
 	kvpv_same(match.matched, 8);
 	kvpv_ok(kvpv_release(fd, match.match));
+	kvpv_ok(kvpv_use_seq(fd, create.seq, timeline, 1));
+	kvpv_true(!kvpv_watch(fd, timeline, 1));
 	kvpv_ok(kvpv_free(fd, create.seq));
+	kvpv_sleep_ms(20);
+	kvpv_ok(kvpv_signal(fd, timeline, 1));
+	kvpv_same(kvpv_pool_stats(fd).zombies, 0);
 	kvpv_ok(kvpv_do(fd, KVP_OP_PREFIX_INVALIDATE, &invalidate));
 	kvpv_true(invalidate.nr_subtrees);
 	kvpv_audit(fd);
 }
 
-static int begin(void)
+static void begin_secrets(void)
 {
 	u32 i;
 
@@ -147,6 +153,11 @@ static int begin(void)
 		secret_space[i] = 0xc3 ^ (i * 29);
 		secret_extra.digest[i] = 0x3c ^ (i * 31);
 	}
+}
+
+static int begin(void)
+{
+	begin_secrets();
 	return kvpv_pool(POOL, 8);
 }
 
@@ -175,7 +186,37 @@ static void debugfs_shows(void)
 	close(fd);
 }
 
-/* Only root reads it. */
+/* Blocks and clients that wait for fences, or for blocks, say so. */
+static void what_waits_is_shown(void)
+{
+	const struct kvp_family_desc dense = KVPV_DENSE(8, 4);
+	static const char *const expected[] = {
+		" grace_ms=5000 fenced=1 granted=0 backwards=0 jumps=0 scans=",
+		" held-back=2 reserve=3 ", " tickets=1 ", " zombies=1 ", " uses=1 ",
+		" held-back=2 retired=0 published=0 queued=1\n",
+		" nr=1 state=held-back generation=", " count=1 held-back=1 ",
+	};
+	int fd = kvpv_fenced_pool(POOL, 0, 5000, &dense, 1);
+	u32 timeline = kvpv_timeline(fd);
+	struct kvp_admit admit;
+	char *text;
+	u64 seq;
+	u32 i;
+
+	begin_secrets();
+	kvpv_ok(kvpv_seq(fd, 1, secrets, 8, &seq, NULL));
+	kvpv_ok(kvpv_write_seq(fd, seq, timeline, 1, 0, 8));
+	kvpv_ok(kvpv_free(fd, seq));
+	kvpv_ok(kvpv_admit(fd, 0, 0, 3, &admit));
+	kvpv_queue(fd, 0, 4, 0);
+	text = kvpv_debugfs_text();
+	for (i = 0; i < KVPV_COUNT(expected); i++)
+		if (!has(text, expected[i]))
+			kvpv_fail("debugfs does not show \"%s\":\n%s", expected[i], text);
+	expect_no_secret(text, "debugfs");
+	free(text);
+}
+
 /* Names are quoted so that no name can end the quotes, or the line. */
 static void names_are_quoted(void)
 {
@@ -193,6 +234,7 @@ static void names_are_quoted(void)
 	free(text);
 }
 
+/* Only root reads it. */
 static void debugfs_is_roots(void)
 {
 	begin();
@@ -207,7 +249,9 @@ static void tracepoints_show(void)
 	static const char *const expected[] = {
 		"kvp_op: ", "op=seq-create ", "op=seq-set-tokens ", "op=seq-append ",
 		"op=prefix-publish ", "op=prefix-match ", "op=prefix-invalidate ", "op=seq-free ",
-		"kvp_block: ", "free -> reserved", "reserved -> held", "held -> idle",
+		"op=timeline-create ", "op=use ", "op=signal ", "op=query ",
+		"kvp_block: ", "free -> reserved", "reserved -> held", "held -> held-back",
+		"held-back -> ", "kvp_scan: next_ns=1000000",
 	};
 	int fd = begin();
 	char line[64];
@@ -220,9 +264,12 @@ static void tracepoints_show(void)
 	work(fd);
 	kvpv_write_file(TRACING "events/kvpool/enable", "0");
 	text = kvpv_read_file(TRACING "trace");
-	for (i = 0; i < KVPV_COUNT(expected); i++)
-		if (!has(text, expected[i]))
-			kvpv_fail("the trace does not show \"%s\":\n%s", expected[i], text);
+	for (i = 0; i < KVPV_COUNT(expected); i++) {
+		if (has(text, expected[i]))
+			continue;
+		printf("%s", text);
+		kvpv_fail("the trace does not show \"%s\"", expected[i]);
+	}
 	snprintf(line, sizeof(line), "op=seq-append nr=0x21 ret=%d reason=%u ", -EINVAL,
 		 KVP_REASON_POSITION);
 	kvpv_true(has(text, line));
@@ -254,6 +301,7 @@ static void events_have_no_ids(void)
 static const struct kvpv_test tests[] = {
 	KVPV_TEST(search_works),
 	KVPV_TEST(debugfs_shows),
+	KVPV_TEST(what_waits_is_shown),
 	KVPV_TEST(names_are_quoted),
 	KVPV_TEST(debugfs_is_roots),
 	KVPV_TEST(tracepoints_show),
