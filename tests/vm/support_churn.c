@@ -645,6 +645,7 @@ void churn_resume(int argc, char **argv)
 	struct worker *worker;
 	struct kvp_stats stats;
 	u64 before;
+	u32 i;
 	int old;
 
 	if (argc != 7 || strcmp(argv[1], "--resume"))
@@ -660,6 +661,9 @@ void churn_resume(int argc, char **argv)
 	/* The descriptor is here, the mapping is not: the client has ended. */
 	kvpv_expect(kvpv_stats(old, KVP_STATS_SELF, 0, &stats, NULL, 0), -EOWNERDEAD,
 		    KVP_REASON_CLIENT_DEAD);
+	/* What that one had open is in its quarantine, which began with the exec. */
+	for (i = 0; i < CHURN_WORKS; i++)
+		churn_set(worker->me->work[i].nr, 0);
 	begin(worker);
 	churn_set(worker->me->before, before);
 	work(worker);
