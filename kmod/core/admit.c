@@ -10,6 +10,20 @@
 
 /* ---- the reserve ---------------------------------------------------------------------- */
 
+/* @nr blocks of a family that hang together, to the end of a list. */
+static void kvp_taken_append_locked(struct kvp_family *family, struct kvp_taken *to, u32 first,
+				    u32 last, u64 nr)
+{
+	u32 i = family->index;
+
+	if (to->nr_blocks[i])
+		family->blocks[to->last[i]].next = first;
+	else
+		to->blocks[i] = first;
+	to->last[i] = last;
+	to->nr_blocks[i] += nr;
+}
+
 /* All blocks of a family that are in one list, to the end of another. */
 static void kvp_taken_splice_locked(struct kvp_family *family, struct kvp_taken *from,
 				    struct kvp_taken *to)
@@ -18,12 +32,7 @@ static void kvp_taken_splice_locked(struct kvp_family *family, struct kvp_taken 
 
 	if (!from->nr_blocks[i])
 		return;
-	if (to->nr_blocks[i])
-		family->blocks[to->last[i]].next = from->blocks[i];
-	else
-		to->blocks[i] = from->blocks[i];
-	to->last[i] = from->last[i];
-	to->nr_blocks[i] += from->nr_blocks[i];
+	kvp_taken_append_locked(family, to, from->blocks[i], from->last[i], from->nr_blocks[i]);
 	from->nr_blocks[i] = 0;
 	from->blocks[i] = KVP_NIL;
 	from->last[i] = KVP_NIL;
@@ -35,16 +44,12 @@ static void kvp_taken_move_locked(struct kvp_family *family, struct kvp_taken *f
 {
 	u32 i = family->index;
 	u32 index = from->blocks[i];
-	struct kvp_taken one = { };
 
 	from->blocks[i] = family->blocks[index].next;
 	if (!--from->nr_blocks[i])
 		from->last[i] = KVP_NIL;
 	family->blocks[index].next = KVP_NIL;
-	one.blocks[i] = index;
-	one.last[i] = index;
-	one.nr_blocks[i] = 1;
-	kvp_taken_splice_locked(family, &one, to);
+	kvp_taken_append_locked(family, to, index, index, 1);
 }
 
 /* Up to @nr of them. Returns how many. */

@@ -88,6 +88,7 @@ void kvp_audit_waits(struct kvp_audit_run *run)
 {
 	struct kvp_pool *pool = run->pool;
 	struct kvp_client *client;
+	u32 dead = 0;
 
 	list_for_each_entry(client, &pool->clients, list) {
 		kvp_audit_fence(run, KVP_NO_FAMILY, client->account->client, client->nr_fenced,
@@ -100,8 +101,10 @@ void kvp_audit_waits(struct kvp_audit_run *run)
 				run->account[client->slot].nr_fenced);
 		kvp_audit_fence(run, KVP_NO_FAMILY, client->account->client,
 				client->account->dead == client, true);
+		dead += run->account[client->slot].nr_fenced;
 		kvp_audit_step(run);
 	}
+	kvp_audit_fence(run, KVP_NO_FAMILY, 0, pool->nr_fenced_dead, dead);
 }
 
 /* ---- tickets and the reserve --------------------------------------------------------------- */

@@ -560,7 +560,7 @@ void kvp_exports_give_up_locked(struct kvp_pool *pool, const struct kvp_seq *seq
 void kvp_seq_let_go_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family, u32 index);
 void kvp_seq_move_windows_sliced(struct kvp_pool *pool, struct kvp_seq *seq);
 void kvp_seq_end_life_sliced(struct kvp_seq *seq);
-void kvp_seq_uses_exit_sliced(struct kvp_seq *seq);
+void kvp_uses_free_sliced(struct kvp_seq *seq, struct kvp_open_use *uses, u32 max);
 size_t kvp_hold_size(u32 room);
 bool kvp_export_settled_sliced(struct kvp_pool *pool, struct kvp_export *export);
 void kvp_client_dies_sliced(struct kvp_client *client);

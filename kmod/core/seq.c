@@ -475,7 +475,7 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 			kvp_seq_pop_locked(pool, seq, i);
 	if (seq->root != KVP_NIL)
 		kvp_node_unuse_locked(pool, seq->root);
-	kvp_seq_uses_exit_sliced(seq);
+	kvp_uses_free_sliced(seq, seq->uses, seq->max_uses);
 	spin_unlock(&pool->lock);
 
 	kvp_client_free(client, seq->late, seq->max_late * sizeof(*seq->late));

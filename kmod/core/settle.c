@@ -337,10 +337,14 @@ static bool kvp_late_end_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 
 /* As much as this hold of the lock may touch. Returns whether that is all. */
 static bool kvp_seq_settle_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 *touched)
 {
-	*touched += seq->nr_uses / 8;	/* they lie side by side */
+	bool all;
+
 	kvp_uses_pass_locked(seq);
-	return kvp_late_end_locked(pool, seq, touched) &&
-	       (seq->zombie || kvp_windows_move_locked(pool, seq, touched));
+	all = kvp_late_end_locked(pool, seq, touched) &&
+	      (seq->zombie || kvp_windows_move_locked(pool, seq, touched));
+	/* They lie side by side. For what comes after: this must go on if it began a hold. */
+	*touched += seq->nr_uses / 8;
+	return all;
 }
 
 /* It waits no longer, if it has nothing to wait for. Not for one in quarantine. */
@@ -586,18 +590,15 @@ void kvp_seq_end_life_sliced(struct kvp_seq *seq)
 }
 
 /**
- * kvp_seq_uses_exit_sliced - end of the memory for a sequence's uses
- * @seq: the sequence; it has room for few afterwards
+ * kvp_uses_free_sliced - end of memory that a sequence had for uses, or was to have
+ * @seq: the sequence
+ * @uses: the memory, if any
+ * @max: uses that it can have
  */
-void kvp_seq_uses_exit_sliced(struct kvp_seq *seq)
+void kvp_uses_free_sliced(struct kvp_seq *seq, struct kvp_open_use *uses, u32 max)
 {
-	struct kvp_open_use *uses = seq->uses;
-	u32 max = seq->max_uses;
-
-	if (uses == seq->first_use)
+	if (!uses || uses == seq->first_use)
 		return;
-	seq->uses = seq->first_use;
-	seq->max_uses = KVP_SEQ_USES;
 	spin_unlock(&seq->client->pool->lock);
 	kvp_client_free(seq->client, uses, max * sizeof(*uses));
 	spin_lock(&seq->client->pool->lock);

@@ -226,11 +226,7 @@ static void kvp_spare_uses_drop_sliced(struct kvp_seq *seq)
 
 	seq->spare_uses = NULL;
 	seq->max_spare = 0;
-	if (!max || uses == seq->first_use)
-		return;
-	spin_unlock(&seq->client->pool->lock);
-	kvp_client_free(seq->client, uses, max * sizeof(*uses));
-	spin_lock(&seq->client->pool->lock);
+	kvp_uses_free_sliced(seq, uses, max);
 }
 
 /* One more use of this call for the sequence: room for all of them. */

@@ -4,22 +4,11 @@
  */
 #include "fences.h"
 
-static union kvpt_arg *begin(void)
-{
-	memset(&kvpt, 0, sizeof(kvpt));
-	return &kvpt;
-}
-
-static u64 addr(const void *ptr)
-{
-	return (u64)(uintptr_t)ptr;
-}
-
 /* ---- timelines ---- */
 
 int kvpt_timeline_create(struct kvp_client *client, u32 *timeline)
 {
-	struct kvp_timeline_create *arg = &begin()->timeline_create;
+	struct kvp_timeline_create *arg = &kvpt_begin()->timeline_create;
 	int err = kvpt_do(client, KVP_OP_TIMELINE_CREATE, arg);
 
 	if (!err && timeline)
@@ -57,7 +46,7 @@ void kvpt_pass(struct kvp_client *client, u32 timeline, u64 value)
 
 int kvpt_signal(struct kvp_client *client, u32 timeline, u64 value)
 {
-	struct kvp_signal *arg = &begin()->signal;
+	struct kvp_signal *arg = &kvpt_begin()->signal;
 
 	arg->timeline = timeline;
 	arg->value = value;
@@ -66,10 +55,10 @@ int kvpt_signal(struct kvp_client *client, u32 timeline, u64 value)
 
 static int query_flags(struct kvp_client *client, u32 flags, struct kvp_fence *fences, u32 nr)
 {
-	struct kvp_query *arg = &begin()->query;
+	struct kvp_query *arg = &kvpt_begin()->query;
 
 	arg->head.flags = flags;
-	arg->fences = addr(fences);
+	arg->fences = kvpt_addr(fences);
 	arg->nr_fences = nr;
 	return kvpt_do(client, KVP_OP_QUERY, arg);
 }
@@ -99,9 +88,9 @@ struct kvp_fence kvpt_fence(struct kvp_client *client, u32 timeline, u64 value)
 
 int kvpt_use(struct kvp_client *client, const struct kvp_use_entry *entries, u32 nr)
 {
-	struct kvp_use *arg = &begin()->use;
+	struct kvp_use *arg = &kvpt_begin()->use;
 
-	arg->entries = addr(entries);
+	arg->entries = kvpt_addr(entries);
 	arg->nr_entries = nr;
 	return kvpt_do(client, KVP_OP_USE, arg);
 }
@@ -133,7 +122,7 @@ int kvpt_use_block(struct kvp_client *client, u64 block, u32 timeline, u64 value
 
 int kvpt_reap(struct kvp_client *client, u64 dead)
 {
-	struct kvp_reap *arg = &begin()->reap;
+	struct kvp_reap *arg = &kvpt_begin()->reap;
 
 	arg->client = dead;
 	return kvpt_do(client, KVP_OP_REAP, arg);
@@ -144,11 +133,11 @@ int kvpt_reap(struct kvp_client *client, u64 dead)
 int kvpt_admit_with(struct kvp_client *client, u32 flags, const struct kvp_admit_need *needs,
 		    u32 nr, u64 *ticket)
 {
-	struct kvp_admit *arg = &begin()->admit;
+	struct kvp_admit *arg = &kvpt_begin()->admit;
 	int err;
 
 	arg->head.flags = flags;
-	arg->needs = addr(needs);
+	arg->needs = kvpt_addr(needs);
 	arg->nr_needs = nr;
 	if (ticket)
 		arg->ticket = *ticket;

@@ -195,6 +195,18 @@ int kvpt_create_with(struct kvp_client *client, const struct kvp_seq_create *arg
 #define KVPT_MAX_COPIES	1024
 extern _Thread_local struct kvp_copy kvpt_copies[KVPT_MAX_COPIES];
 
+/* Begin a call: an empty struct in the thread's kvpt. */
+static inline union kvpt_arg *kvpt_begin(void)
+{
+	memset(&kvpt, 0, sizeof(kvpt));
+	return &kvpt;
+}
+
+static inline u64 kvpt_addr(const void *ptr)
+{
+	return (u64)(uintptr_t)ptr;
+}
+
 int kvpt_append(struct kvp_client *client, u64 seq, const u32 *tokens, u32 nr);
 int kvpt_reserve(struct kvp_client *client, u64 seq, u64 reserve);
 /* The same from a struct in which position, reserve, extras, copies ... are set already. */

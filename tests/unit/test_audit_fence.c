@@ -170,6 +170,7 @@ START_TEST(test_what_waits_for_fences)
 	plant(a->nr_fenced, 4, F(FENCE, NONE, ID(a), 4, 5));
 	plant(b->nr_fenced, 1, F(FENCE, NONE, ID(b), 1, 0));
 	plant(dead_client()->nr_fenced, 2, F(FENCE, NONE, dead, 2, 1));
+	plant(pool->nr_fenced_dead, 2, F(FENCE, NONE, 0, 2, 1));
 	/* A dead client that its account does not know. */
 	plant(dead_client()->account->dead, NULL, F(FENCE, NONE, dead, 0, 1),
 	      F(FENCE, NONE, dead, 0, 1));

@@ -1664,9 +1664,9 @@ enum kvp_admit_state {
  * @ticket: in (TAKE, CANCEL), out (QUEUE): its id; 0 where none was needed
  * @ahead: out: with WAITING, and with EBUSY/NOT_GRANTED: tickets that were there before
  *
- * USE. All or nothing, over all families. If writing the result of QUEUE fails, its ticket or
- * what it took is given back. Tickets and the reserve end with the client. Errors: EINVAL (FLAG;
- * COUNT; FAMILY or DUPLICATE, where = the element; VALUE, where = the element: no blocks, or
+ * USE. All or nothing, over all families. If writing the result of QUEUE fails, its ticket or what
+ * it took is given back. Tickets and the reserve end with the client. Errors: EINVAL (FLAG; COUNT;
+ * RESERVED, FAMILY or DUPLICATE, where = the element; VALUE, where = the element: no blocks, or
  * DROP of more than the reserve has), ENOSPC (POOL_FULL, HELD_BACK, COVERED, GUARANTEED, QUEUED;
  * not with QUEUE), EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_TICKETS, LIMIT_METADATA),
  * ENOENT/NO_TICKET, ESTALE/GENERATION, EBUSY/NOT_GRANTED (TAKE), ENOMEM/MEMORY.
