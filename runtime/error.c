@@ -216,7 +216,7 @@ static const struct reason reasons[] = {
 	[KVP_REASON_FOREIGN] = { "foreign",
 		"the export is of another pool: expected one of this client's pool", NOWHERE },
 	[KVP_REASON_MAKER_DEAD] = { "maker-dead",
-		"the export's maker died while rows of it were being written: expected complete ones",
+		"the export's maker died, or gave them up, while rows of it were being written: expected complete ones",
 		NOWHERE },
 };
 
