@@ -507,6 +507,8 @@ struct kvp_backing_object {
  * @all: kvp_host.all, kvp_host.lock
  * @nr_clients: kvp_host.lock, and changed under the gate
  * @nr_attaching: calls that wait for the gate, to attach; kvp_host.lock
+ * @nr_scans: scans of it that are on their way, so that it and its place in the list of all stay,
+ *            but not its name; kvp_host.lock
  * @nr_backings: kvp_host.lock
  * @backing: kvp_host.lock
  * @destroyed: set once, READ_ONCE
@@ -590,6 +592,7 @@ struct kvp_pool {
 	struct list_head all;
 	u32 nr_clients;
 	u32 nr_attaching;
+	u32 nr_scans;
 	u32 nr_backings;
 	struct kvp_backing_object backing[KVP_MAX_BACKINGS];
 	bool destroyed;

@@ -443,7 +443,10 @@ int kvp_op_pool_create(struct kvp_call *call)
 	return 0;
 }
 
-/* Nobody needs it any more? Then nobody can find it, and it is the caller's to free. */
+/*
+ * Nobody needs it any more? Then nobody can find it, and it is the caller's to free. Who scans it
+ * comes here again.
+ */
 static bool kvp_pool_ends(struct kvp_pool *pool)
 {
 	bool stays = pool->flags & KVP_POOL_PERSISTENT && !pool->destroyed && !pool->staged;
@@ -452,6 +455,8 @@ static bool kvp_pool_ends(struct kvp_pool *pool)
 	if (stays || pool->nr_clients || pool->nr_attaching)
 		return false;
 	list_del_init(&pool->list);
+	if (pool->nr_scans)
+		return false;
 	list_del(&pool->all);
 	return true;
 }

@@ -126,8 +126,7 @@ u64 kvp_host_scan(struct kvp_host *host)
 	list_for_each_entry_safe(pool, next, &host->all, all) {
 		if (!READ_ONCE(pool->nr_waits))
 			continue;
-		/* As one that attaches: so it stays, and its place in the list. */
-		pool->nr_attaching++;
+		pool->nr_scans++;
 		mutex_unlock(&host->lock);
 		if (down_read_trylock(&pool->gate)) {
 			again = min(again, kvp_pool_scan(pool));
@@ -137,7 +136,7 @@ u64 kvp_host_scan(struct kvp_host *host)
 		}
 		mutex_lock(&host->lock);
 		next = list_next_entry(pool, all);
-		pool->nr_attaching--;
+		pool->nr_scans--;
 		kvp_pool_end_later(pool, &ended);
 	}
 	mutex_unlock(&host->lock);

@@ -292,12 +292,40 @@ START_TEST(test_the_dead_leave_places_for_who_can_reap)
 }
 END_TEST
 
+/* Its memory, and its place among all pools, are a scan's until that ends. */
+START_TEST(test_a_scan_keeps_no_name)
+{
+	struct kvp_pool *pool = a->pool;
+	struct kvp_client *newcomer = kvpt_open(&env, KVPT_OWNER);
+	LIST_HEAD(ended);
+
+	pool->nr_scans++;
+	kvpt_close(&env, b);
+	kvpt_close(&env, a);
+	kvpt_expect(kvpt_pool_attach(newcomer, KVPT_POOL_NAME, 0), -ENOENT, KVP_REASON_NO_POOL);
+	a = kvpt_pool(&env, (struct kvp_family_desc[]){ KVPT_DENSE(16, 4) }, 1);
+	b = kvpt_join(&env, 1001, KVP_RIGHT_USE);
+	ck_assert_ptr_ne(a->pool, pool);
+	ck_assert_ptr_eq(list_first_entry(&env.host.all, struct kvp_pool, all), pool);
+	/* As it does when it ends. */
+	mutex_lock(&env.host.lock);
+	pool->nr_scans--;
+	kvp_pool_end_later(pool, &ended);
+	mutex_unlock(&env.host.lock);
+	ck_assert(!list_empty(&ended));
+	kvp_pools_free(&ended);
+	ck_assert_ptr_eq(list_first_entry(&env.host.all, struct kvp_pool, all), a->pool);
+	kvpt_close(&env, newcomer);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fences: edges");
 	TCase *tc = tcase_create("edges");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_a_step_that_reads_all_and_writes, 0, 2);
 	tcase_add_test(tc, test_a_read_among_more_uses_than_are_told_apart);
 	tcase_add_test(tc, test_append_to_a_block_that_is_written);
@@ -310,6 +338,7 @@ int main(void)
 	tcase_add_test(tc, test_nobody_is_waited_for_in_a_pool_that_was_destroyed);
 	tcase_add_test(tc, test_timelines_of_the_dead_are_not_waited_for);
 	tcase_add_test(tc, test_the_dead_leave_places_for_who_can_reap);
+	tcase_add_test(tc, test_a_scan_keeps_no_name);
 	suite_add_tcase(suite, tc);
 	return kvpt_run(suite);
 }
