@@ -114,11 +114,11 @@ static void kvpool_show_family(struct seq_file *m, struct kvp_pool *pool, u32 i)
 	u64 published;
 	u32 state, queued;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	memcpy(nr, family->nr, sizeof(nr));
 	published = *family->published;
 	queued = pool->queued[i];
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	seq_printf(m, "pool=%llu family=%u", pool->id, i);
 	kvpool_show_text(m, "label", family->desc.name, sizeof(family->desc.name));
 	seq_printf(m, " blocks=%u", family->nr_blocks);
@@ -141,10 +141,10 @@ static void kvpool_show_fences(struct seq_file *m, struct kvp_pool *pool)
 	struct kvp_counters counters;
 	u32 nr_fenced;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	counters = pool->counters;
 	nr_fenced = pool->nr_fenced;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvpool_show_ms(m, "grace_ms", pool->grace_ns);
 	seq_printf(m, " fenced=%u granted=%llu backwards=%llu jumps=%llu scans=%llu\n", nr_fenced,
 		   counters.tickets_granted, counters.backwards, counters.jumps, counters.scans);
@@ -205,13 +205,13 @@ static void kvpool_show_client(struct seq_file *m, struct kvpool_cursor *cursor)
 	u32 uid = 0;
 	u32 i;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	cursor->account = *pool->account[cursor->place];
 	if (account->user)
 		uid = account->user->uid;
 	if (account->dead)
 		cursor->deadline = account->dead->deadline;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	now = ktime_get_ns();
 	charged = kvpool_sum(pool, account->charged);
 	if (!account->live && !account->dead && !charged)
@@ -244,10 +244,10 @@ static void kvpool_show_user(struct seq_file *m, struct kvpool_cursor *cursor)
 	struct kvp_pool *pool = cursor->pool;
 	u32 i;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	cursor->user = *pool->user[cursor->place];
 	cursor->limits = *kvp_user_limits_locked(pool, pool->user[cursor->place]);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (!user->nr_accounts && !user->own_limits)
 		return;
 
@@ -277,14 +277,14 @@ static u32 kvpool_copy_block(struct kvpool_cursor *cursor, const struct kvp_fami
 	struct kvp_pool *pool = cursor->pool;
 	u32 nr = 0;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	while (nr < room && kvp_block_state(&family->blocks[index + nr]) == KVP_BLOCK_FREE)
 		nr++;
 	cursor->block = family->blocks[index];
 	cursor->client = 0;
 	if (cursor->block.owner != KVP_NIL)
 		cursor->client = pool->account[cursor->block.owner]->client;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return nr;
 }
 

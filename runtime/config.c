@@ -186,7 +186,7 @@ bool kvp_config_failed(const struct kvp_pool *pool, int err, const struct kvp_po
 	} numbers[] = {
 		{ offsetof(struct kvp_pool_create, index_tokens), "index_tokens",
 		  arg->index_tokens,
-		  "a multiple of each block_tokens, up to 2^20, in up to 255 blocks" },
+		  "a multiple of each block_tokens, up to 2^20, in up to 127 blocks" },
 		{ offsetof(struct kvp_pool_create, mode), "mode", arg->mode,
 		  "permission bits, up to 0777" },
 		{ offsetof(struct kvp_pool_create, policy), "policy", arg->policy,

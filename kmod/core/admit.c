@@ -16,10 +16,12 @@ static void kvp_taken_append_locked(struct kvp_family *family, struct kvp_taken 
 {
 	u32 i = family->index;
 
-	if (to->nr_blocks[i])
+	if (to->nr_blocks[i]) {
 		family->blocks[to->last[i]].next = first;
-	else
+		family->pool->touched++;
+	} else {
 		to->blocks[i] = first;
+	}
 	to->last[i] = last;
 	to->nr_blocks[i] += nr;
 }
@@ -57,7 +59,6 @@ static u64 kvp_taken_move_sliced(struct kvp_family *family, struct kvp_taken *fr
 				 struct kvp_taken *to, u64 nr)
 {
 	u32 i = family->index;
-	u32 touched = 0;
 	u64 moved = from->nr_blocks[i];
 
 	if (nr >= moved) {
@@ -65,8 +66,9 @@ static u64 kvp_taken_move_sliced(struct kvp_family *family, struct kvp_taken *fr
 		return moved;
 	}
 	for (moved = 0; moved < nr && from->nr_blocks[i]; moved++) {
+		kvp_slice_room(family->pool, 2);
 		kvp_taken_move_locked(family, from, to);
-		kvp_slice_step(family->pool, &touched, 1);
+		family->pool->touched++;
 	}
 	return moved;
 }
@@ -267,7 +269,6 @@ static bool kvp_tickets_pass_sliced(struct kvp_pool *pool)
 	bool before[KVP_MAX_FAMILIES] = { };
 	struct kvp_ticket *ticket, *next;
 	u64 granted = pool->counters.tickets_granted;
-	u32 touched = 0;
 	u32 i;
 
 	list_for_each_entry_safe(ticket, next, &pool->tickets, list) {
@@ -277,7 +278,7 @@ static bool kvp_tickets_pass_sliced(struct kvp_pool *pool)
 				before[i] |= !!ticket->need.blocks[i];
 		if (kvp_all_before(pool, before))
 			break;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	return pool->counters.tickets_granted != granted;
 }
@@ -291,13 +292,13 @@ void kvp_tickets_serve(struct kvp_pool *pool)
 	bool granted = true;
 
 	mutex_lock(&pool->serve);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	/* What others give back meanwhile they serve themselves. */
 	while (granted && !list_empty(&pool->tickets) && pool->served != pool->came_back) {
 		pool->served = pool->came_back;
 		granted = kvp_tickets_pass_sliced(pool);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	mutex_unlock(&pool->serve);
 }
 
@@ -310,9 +311,9 @@ static void kvp_ticket_free_sliced(struct kvp_ticket *ticket)
 
 	kvp_ids_del_locked(&client->tickets, ticket->id);
 	kvp_less_locked(client->account, KVP_TICKETS, 1);
-	spin_unlock(&client->pool->lock);
+	kvp_unlock(client->pool);
 	kvp_client_free(client, ticket, sizeof(*ticket));
-	spin_lock(&client->pool->lock);
+	kvp_lock(client->pool);
 }
 
 static void kvp_ticket_cancel_sliced(struct kvp_ticket *ticket)
@@ -341,19 +342,18 @@ static void kvp_ticket_cancel_sliced(struct kvp_ticket *ticket)
 void kvp_tickets_end(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
-	u32 touched = 0;
 	u32 i;
 
 	mutex_lock(&pool->serve);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	for (i = 0; i < client->tickets.cap; i++) {
 		struct kvp_ticket *ticket = kvp_id_slot(&client->tickets, i)->object;
 
 		if (ticket)
 			kvp_ticket_cancel_sliced(ticket);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	mutex_unlock(&pool->serve);
 }
 
@@ -362,14 +362,13 @@ static u64 kvp_tickets_ahead_sliced(struct kvp_ticket *ticket)
 {
 	struct kvp_pool *pool = ticket->client->pool;
 	const struct kvp_ticket *other;
-	u32 touched = 0;
 	u64 nr = 0;
 
 	list_for_each_entry(other, &pool->tickets, list) {
 		if (other == ticket)
 			break;
 		nr++;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	return nr;
 }
@@ -442,9 +441,9 @@ static int kvp_admit(struct kvp_call *call)
 	err = kvp_admit_needs(call, &need);
 	if (err)
 		return err;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_admit_now_sliced(call, &need);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -464,7 +463,7 @@ static int kvp_admit_or_queue(struct kvp_call *call)
 	INIT_LIST_HEAD(&ticket->list);
 	err = kvp_admit_needs(call, &ticket->need);
 	mutex_lock(&pool->serve);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (!err)
 		err = kvp_admit_now_sliced(call, &ticket->need);
 	if (err == -ENOSPC) {
@@ -483,7 +482,7 @@ static int kvp_admit_or_queue(struct kvp_call *call)
 			pool->came_back++;
 		}
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	mutex_unlock(&pool->serve);
 	kvp_client_free(client, ticket, sizeof(*ticket));
 	return err;
@@ -500,7 +499,7 @@ static int kvp_admit_ticket(struct kvp_call *call, u64 id, bool take)
 	u32 i;
 
 	mutex_lock(&pool->serve);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	ticket = kvp_ids_find_locked(&client->tickets, id, &err);
 	if (!ticket) {
 		err = kvp_fail(call, err, err == -ESTALE ? KVP_REASON_GENERATION :
@@ -519,7 +518,7 @@ static int kvp_admit_ticket(struct kvp_call *call, u64 id, bool take)
 		kvp_ticket_cancel_sliced(ticket);
 		arg->state = KVP_ADMIT_ENDED;
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	mutex_unlock(&pool->serve);
 	return err;
 }
@@ -548,7 +547,7 @@ static int kvp_admit_drop(struct kvp_call *call)
 	err = kvp_admit_needs(call, &need);
 	if (err)
 		return err;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	for (i = 0; !arg->nr_needs && i < pool->nr_families; i++)
 		need.blocks[i] = client->reserve.nr_blocks[i];
 	for (i = 0; !err && i < arg->nr_needs; i++)
@@ -558,7 +557,7 @@ static int kvp_admit_drop(struct kvp_call *call)
 		kvp_reserve_drop_sliced(client, &need);
 		arg->state = KVP_ADMIT_ENDED;
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -610,7 +609,7 @@ void kvp_undo_admit(struct kvp_call *call)
 		kvp_admit_ticket(call, arg->ticket, false);
 		return;
 	}
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	kvp_reserve_drop_sliced(call->client, &need);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 }

@@ -35,9 +35,9 @@ static void kvp_seq_catch_up(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	if (seq->done_to <= seq->computed)
 		return;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_seq_settle_sliced(pool, seq);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 }
 
 static int kvp_check_position(struct kvp_call *call, const struct kvp_seq *seq, u64 *position)
@@ -83,9 +83,9 @@ static bool kvp_append_fits(struct kvp_pool *pool, const struct kvp_grow *grow)
 		if (kvp_blocks_for(&pool->family[i], grow->reserved) != seq->table[i].nr)
 			return false;
 	if (!seq->owns_end) {
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		seq->owns_end = !kvp_node_shared_sliced(pool, seq);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
 	return seq->owns_end;
 }
@@ -147,7 +147,6 @@ static void kvp_append_copy_sliced(struct kvp_call *call, struct kvp_grow *grow)
 	u64 node = seq->tokens / pool->index_tokens;
 	struct kvp_copy *copies = call->array[2];
 	struct kvp_copy unused;
-	u32 touched = 0;
 	u64 slot, end;
 	u32 i;
 
@@ -162,11 +161,11 @@ static void kvp_append_copy_sliced(struct kvp_call *call, struct kvp_grow *grow)
 
 			if (old == KVP_NIL)
 				continue;
+			kvp_slice_next(pool, 1);
 			*at = kvp_copy_block_locked(pool, seq, i, old, rows, &grow->taken,
 						    rows ? &copies[arg->nr_copies++] : &unused);
 			if (!rows)
 				kvp_seq_let_go_locked(pool, seq, i, old);
-			kvp_slice_step(pool, &touched, 1);
 		}
 	}
 	seq->runs.at[node] = kvp_copy_node_locked(pool, &grow->taken, grow->old);
@@ -182,9 +181,9 @@ static void kvp_append_move_tokens(struct kvp_pool *pool, struct kvp_grow *grow)
 
 	memcpy(kvp_node_tokens(pool, index), kvp_node_tokens(pool, grow->old), nr * sizeof(u32));
 	pool->nodes[index].nr_tokens = nr;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_node_unuse_locked(pool, grow->old);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 }
 
 static int kvp_append_more(struct kvp_call *call, struct kvp_grow *grow)
@@ -197,26 +196,26 @@ static int kvp_append_more(struct kvp_call *call, struct kvp_grow *grow)
 	err = kvp_append_plan(call, grow);
 	if (err)
 		return err;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_append_take_sliced(call, grow);
 	if (err) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kvp_seq_room_drop(call->client, &grow->room);
 		kvp_late_drop(call->client, &grow->late);
 		return err;
 	}
 	arg->nr_copies = 0;
 	if (grow->room.nr || grow->late.max) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kvp_seq_late_use(seq, &grow->late);
 		kvp_seq_room_use(seq, &grow->room);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 	}
 	if (grow->old != KVP_NIL)
 		kvp_append_copy_sliced(call, grow);
 	kvp_seq_grow_sliced(pool, seq, &grow->taken, grow->reserved, grow->tokens);
 	kvp_seq_attach_extras_sliced(pool, seq, &grow->in, &grow->taken);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 
 	if (grow->old != KVP_NIL)
 		kvp_append_move_tokens(pool, grow);
@@ -298,18 +297,18 @@ static int kvp_set_tokens(struct kvp_call *call, struct kvp_seq *seq,
 		return err;
 	plan.need.digests = in->nr_extras;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_take_sliced(call, &plan.need, &taken);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (err) {
 		kvp_seq_room_drop(call->client, &room);
 		return err;
 	}
 	kvp_seq_room_use(seq, &room);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_seq_grow_sliced(pool, seq, &taken, seq->reserved, tokens);
 	kvp_seq_attach_extras_sliced(pool, seq, in, &taken);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_seq_fill(pool, seq, in);
 	seq->owns_end = false;
 	kvp_seq_catch_up(pool, seq);

@@ -263,11 +263,12 @@ static void kvp_audit_marks(struct kvp_audit_run *run, u32 index)
 		kvp_audit_list(run, index, found & ~tree, expected & ~tree);
 }
 
-/* The blocks of a node name it, and a DENSE family has them all. */
-static void kvp_audit_parts(struct kvp_audit_run *run, u32 index)
+/* The blocks of a node name it, and a DENSE family has them all. Returns how many are held. */
+static u32 kvp_audit_parts(struct kvp_audit_run *run, u32 index)
 {
 	struct kvp_pool *pool = run->pool;
 	const u32 *part = kvp_node_parts(pool, index);
+	u32 held = 0;
 	u32 i, j;
 
 	for (i = 0; i < pool->nr_families; i++) {
@@ -280,23 +281,11 @@ static void kvp_audit_parts(struct kvp_audit_run *run, u32 index)
 			else if (*part != KVP_NIL && family->blocks[*part].node != index)
 				kvp_audit_add(run, KVP_FINDING_TREE, i, index,
 					      family->blocks[*part].node, index);
+			if (*part < family->nr_blocks)
+				held += !!family->blocks[*part].count;
 		}
 	}
-}
-
-static bool kvp_audit_idle(struct kvp_pool *pool, u32 index)
-{
-	const u32 *part = kvp_node_parts(pool, index);
-	u32 i, j;
-
-	for (i = 0; i < pool->nr_families; i++) {
-		const struct kvp_family *family = &pool->family[i];
-
-		for (j = 0; j < family->parts; j++, part++)
-			if (*part < family->nr_blocks && family->blocks[*part].count)
-				return false;
-	}
-	return true;
+	return held;
 }
 
 static void kvp_audit_published(struct kvp_audit_run *run, u32 index)
@@ -304,13 +293,14 @@ static void kvp_audit_published(struct kvp_audit_run *run, u32 index)
 	struct kvp_pool *pool = run->pool;
 	const struct kvp_node *node = &pool->nodes[index];
 	const struct kvp_node *parent;
-	u32 found, expected;
+	u32 found, expected, held;
 
-	kvp_audit_parts(run, index);
+	held = kvp_audit_parts(run, index);
+	kvp_audit_equal(run, KVP_FINDING_NODE, KVP_NO_FAMILY, index, node->held, held);
 	if (pool->events && !kvp_log_audit(pool, index, &found, &expected))
 		kvp_audit_tree(run, index, found, expected);
 	if (!node->uses && !node->refs && node->child == KVP_NIL &&
-	    !(node->flags & KVP_NODE_ON_LRU) && kvp_audit_idle(pool, index))
+	    !(node->flags & KVP_NODE_ON_LRU) && !held)
 		kvp_audit_list(run, index, 0, KVP_MET_LRU);
 	if (node->parent >= pool->nr_nodes || !kvp_audit_is_parent(&pool->nodes[node->parent])) {
 		kvp_audit_tree(run, index, node->parent, KVP_NIL);

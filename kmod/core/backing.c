@@ -32,7 +32,7 @@ static int kvp_backing_enter(struct kvp_call *call, void *object)
 
 	down_read(&pool->gate);
 	mutex_lock(&pool->host->lock);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_check_more_locked(call, KVP_BACKINGS, 1);
 	if (!err && pool->nr_backings == KVP_MAX_BACKINGS)
 		err = kvp_fail(call, -EOVERFLOW, KVP_REASON_COUNT, 0);
@@ -48,7 +48,7 @@ static int kvp_backing_enter(struct kvp_call *call, void *object)
 			.label = arg->label,
 		};
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	mutex_unlock(&pool->host->lock);
 	up_read(&pool->gate);
 	return err;

@@ -179,6 +179,8 @@ bool kvp_block_get_locked(struct kvp_pool *pool, struct kvp_family *family, u32 
 		kvp_block_set_state_locked(family, block, KVP_BLOCK_HELD);
 		block->owner = slot;
 		block->held_back = 0;
+		if (block->node != KVP_NIL)
+			pool->nodes[block->node].held++;
 		kvp_charge_locked(pool, family->index, slot, 1);
 	} else if (kvp_block_state(block) == KVP_BLOCK_HELD_BACK) {
 		kvp_block_set_state_locked(family, block, KVP_BLOCK_HELD);
@@ -265,6 +267,7 @@ void kvp_block_put_locked(struct kvp_pool *pool, struct kvp_family *family, u32 
 	}
 	kvp_uncharge_locked(pool, family->index, block->owner, 1);
 	if (block->node != KVP_NIL) {
+		pool->nodes[block->node].held--;
 		block->owner = KVP_NIL;
 		kvp_block_set_state_locked(family, block, KVP_BLOCK_IDLE);
 	} else if (kvp_block_recycle_locked(family, index)) {

@@ -321,7 +321,7 @@ void kvp_lru_del_locked(struct kvp_pool *pool, u32 index);
 void kvp_log_stored_locked(struct kvp_pool *pool, u32 index);
 void kvp_log_unlinked_locked(struct kvp_pool *pool, u32 index);
 void kvp_log_relinked_locked(struct kvp_pool *pool, u32 index);
-void kvp_log_removed_sliced(struct kvp_pool *pool, u32 victim, u32 *touched);
+void kvp_log_removed_sliced(struct kvp_pool *pool, u32 victim);
 void kvp_log_cut_sliced(struct kvp_pool *pool, u32 top);
 void kvp_log_victim_space_locked(const struct kvp_pool *pool, u32 index, u8 *space);
 bool kvp_log_audit(const struct kvp_pool *pool, u32 index, u32 *found, u32 *expected);
@@ -348,10 +348,10 @@ static inline void kvp_event_relinked_locked(struct kvp_pool *pool, u32 index)
 		kvp_log_relinked_locked(pool, index);
 }
 
-static inline void kvp_event_removed_sliced(struct kvp_pool *pool, u32 victim, u32 *touched)
+static inline void kvp_event_removed_sliced(struct kvp_pool *pool, u32 victim)
 {
 	if (unlikely(pool->events))
-		kvp_log_removed_sliced(pool, victim, touched);
+		kvp_log_removed_sliced(pool, victim);
 }
 
 static inline void kvp_event_cut_sliced(struct kvp_pool *pool, u32 top)

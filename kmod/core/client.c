@@ -100,7 +100,6 @@ void kvp_set_guarantee_locked(struct kvp_pool *pool, struct kvp_account *account
  */
 struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client, bool dead)
 {
-	u32 touched = 0;
 	u32 i;
 
 	for (i = 0; i < pool->nr_accounts; i++) {
@@ -108,7 +107,7 @@ struct kvp_account *kvp_account_find_sliced(struct kvp_pool *pool, u64 client, b
 
 		if ((account->live || (dead && account->dead)) && account->client == client)
 			return account;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	return NULL;
 }
@@ -131,19 +130,18 @@ static int kvp_account_room_sliced(struct kvp_pool *pool, u32 rights, u32 *slot)
 {
 	u32 most = KVP_MAX_CLIENTS - (rights & KVP_RIGHT_ADMIN ? 0 : KVP_ADMIN_CLIENTS);
 	struct kvp_account *account;
-	u32 touched = 0;
 
 	for (*slot = 0; *slot < min(pool->nr_accounts, most); ++*slot) {
 		account = pool->account[*slot];
 		if (!account->live && !account->dead && !kvp_account_owes(pool, account))
 			return 0;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	if (pool->nr_accounts >= most)
 		return -EDQUOT;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (!account)
 		return -ENOMEM;
 	pool->account[pool->nr_accounts++] = account;
@@ -222,7 +220,7 @@ int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights,
 	lockdep_assert_held(&client->host->lock);
 	if (client->pool)
 		return kvp_fail(call, -EBUSY, KVP_REASON_ATTACHED, 0);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	client->rights = rights;
 	err = kvp_account_open_sliced(call, pool, limits, room);
 	if (!err) {
@@ -231,7 +229,7 @@ int kvp_client_attach(struct kvp_call *call, struct kvp_pool *pool, u32 rights,
 		/* Pairs with the acquire of calls, which need all of the above. */
 		smp_store_release(&client->pool, pool);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -284,7 +282,6 @@ void kvp_client_exit(struct kvp_client *client)
 static void kvp_client_end_objects_sliced(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
-	u32 touched = 0;
 	u32 i;
 
 	for (i = 0; i < client->seqs.cap; i++) {
@@ -294,14 +291,14 @@ static void kvp_client_end_objects_sliced(struct kvp_client *client)
 			kvp_seq_settle_sliced(pool, seq);
 			kvp_seq_end_life_sliced(seq);
 		}
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	for (i = 0; i < client->matches.cap; i++) {
 		struct kvp_match *match = kvp_id_slot(&client->matches, i)->object;
 
 		if (match)
 			kvp_match_free_sliced(client, match);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	kvp_raw_exit_sliced(client);
 	kvp_reserve_exit_sliced(client);
@@ -352,7 +349,7 @@ bool kvp_client_detach(struct kvp_client *client)
 	bool stays;
 
 	lockdep_assert_held(&client->host->lock);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_account_close_locked(pool, client->account);
 	kvp_log_left_locked(pool, client->account->client);
 	list_del_init(&client->list);
@@ -360,7 +357,7 @@ bool kvp_client_detach(struct kvp_client *client)
 	stays = kvp_quarantine_locked(client);
 	if (!stays)
 		kvp_account_end_locked(pool, client->account);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return stays;
 }
 
@@ -382,9 +379,9 @@ bool kvp_client_end(struct kvp_client *client)
 	if (pool) {
 		down_read(&pool->gate);
 		kvp_tickets_end(client);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		kvp_client_end_objects_sliced(client);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kvp_ids_exit(&client->seqs);
 		kvp_ids_exit(&client->matches);
 		kvp_ids_exit(&client->tickets);
@@ -468,9 +465,9 @@ u32 kvp_client_ready(struct kvp_client *client)
 
 	if (!pool)
 		return KVP_READY_NO_POOL;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	ready = kvp_client_ready_locked(client);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return ready;
 }
 
@@ -488,7 +485,7 @@ void *kvp_client_alloc(struct kvp_client *client, size_t size)
 	void *mem;
 	int err;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_over_locked(client, KVP_METADATA, size);
 	if (err && pool->nr_fenced) {
 		/* What has passed need not be remembered. */
@@ -497,16 +494,16 @@ void *kvp_client_alloc(struct kvp_client *client, size_t size)
 	}
 	if (!err)
 		kvp_more_locked(client->account, KVP_METADATA, size);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (err)
 		return ERR_PTR(err);
 
 	mem = kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 	if (mem)
 		return mem;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_less_locked(client->account, KVP_METADATA, size);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return ERR_PTR(-ENOMEM);
 }
 
@@ -523,7 +520,7 @@ void kvp_client_free(struct kvp_client *client, void *mem, size_t size)
 	if (!mem)
 		return;
 	kvfree(mem);
-	spin_lock(&client->pool->lock);
+	kvp_lock(client->pool);
 	kvp_less_locked(client->account, KVP_METADATA, size);
-	spin_unlock(&client->pool->lock);
+	kvp_unlock(client->pool);
 }

@@ -163,11 +163,11 @@ void kvp_watches_end_locked(struct kvp_client *client)
  */
 void kvp_watchers_end(struct kvp_pool *pool)
 {
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	while (!list_empty(&pool->watchers))
 		kvp_watches_end_locked(list_first_entry(&pool->watchers, struct kvp_client,
 							watch_list));
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 }
 
 static void kvp_untell_locked(struct kvp_times *times)
@@ -220,7 +220,7 @@ int kvp_op_timeline_create(struct kvp_call *call)
 	arg->timeline = 0;
 	if (!times)
 		return kvp_fail(call, -ENOMEM, KVP_REASON_MEMORY, 0);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (times->nr == KVP_NR_TIMELINES)
 		err = kvp_refuse_locked(call, -EDQUOT, KVP_REASON_LIMIT_TIMELINES, 0);
 	else
@@ -230,7 +230,7 @@ int kvp_op_timeline_create(struct kvp_call *call)
 		WRITE_ONCE(times->page[times->nr].value, 0);
 		times->nr++;
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -266,9 +266,9 @@ int kvp_op_signal(struct kvp_call *call)
 	struct kvp_clock *clock;
 	int err = 0;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (!kvp_timeline_check_locked(client, &timeline)) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		return kvp_fail(call, -ENOENT, KVP_REASON_NO_TIMELINE, 0);
 	}
 	clock = &client->times->clock[timeline];
@@ -286,7 +286,7 @@ int kvp_op_signal(struct kvp_call *call)
 		/* As a store of the client's own: what it did before is there for who reads. */
 		smp_store_release(&client->times->page[timeline].value, arg->value);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -337,11 +337,11 @@ int kvp_op_query(struct kvp_call *call)
 	int err;
 	u32 i;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_settle_sliced(pool);
 	err = kvp_query_check_locked(call);
 	if (err) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		return err;
 	}
 	/* What has passed by now is told by this call. */
@@ -359,6 +359,6 @@ int kvp_op_query(struct kvp_call *call)
 		arg->held_back += account->held_back[i];
 	arg->backwards = account->backwards;
 	arg->jumps = account->jumps;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return 0;
 }

@@ -81,7 +81,10 @@ static bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *
 		for (slot = node * family->parts; slot < end; slot++) {
 			u32 index = seq->table[i].at[slot];
 
-			if (index != KVP_NIL && family->blocks[index].count > 1)
+			if (index == KVP_NIL)
+				continue;
+			pool->touched++;
+			if (family->blocks[index].count > 1)
 				return true;
 		}
 	}
@@ -98,11 +101,13 @@ static bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *
  */
 bool kvp_node_shared_sliced(struct kvp_pool *pool, const struct kvp_seq *seq)
 {
+	kvp_slice_room(pool, pool->parts_per_node);
 	if (!kvp_node_shared_locked(pool, seq))
 		return false;
 	if (!pool->nr_fenced)
 		return true;
 	kvp_settle_sliced(pool);
+	kvp_slice_room(pool, pool->parts_per_node);
 	return kvp_node_shared_locked(pool, seq);
 }
 
@@ -143,6 +148,7 @@ u32 kvp_copy_block_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 family
 {
 	u32 dst = kvp_taken_block_locked(&pool->family[family], taken, ktime_get_coarse_ns());
 
+	pool->touched++;
 	if (!rows)
 		return dst;
 	seq->pending[seq->nr_pending++] = (struct kvp_pending){ .family = family, .src = src };

@@ -20,7 +20,7 @@
  * 7. kvp_pool.lock  spinlock  blocks, nodes, lists, counters, id tables, accounts
  *
  * Under the spinlock nothing is allocated, copied from or to a caller, or slept
- * on, and no hold touches more than KVP_SLICE blocks (kvp_slice_step()). What
+ * on, and no hold touches more than KVP_SLICE blocks: kvp_pool.touched counts them. What
  * keeps a longer operation whole is not the lock:
  *
  * - A sequence that a call works on is busy (kvp_seq.busy); other calls on it
@@ -67,12 +67,16 @@
 #include "account.h"
 #include "fence.h"
 
-#define KVP_SLICE	256		/* blocks that one hold of the lock touches */
 #define KVP_NIL		0xffffffffU	/* no index */
 #define KVP_MAX_CLIENTS	4096		/* of one pool */
 #define KVP_ADMIN_CLIENTS	16		/* of these, only for who administers it */
 #define KVP_MAX_ARRAYS	3		/* of one operation */
 #define KVP_ARG_BYTES	384		/* of the longest struct of an operation */
+
+/* Blocks that one hold of the lock touches: a node's twice, at least. A test makes it smaller. */
+#ifndef KVP_SLICE
+#define KVP_SLICE	256
+#endif
 
 /* ---- blocks ---------------------------------------------------------------- */
 
@@ -180,7 +184,7 @@ enum kvp_node_state {
  * @tag: for invalidation
  * @state: enum kvp_node_state
  * @flags: KVP_NODE_*
- * @reserved: 0
+ * @held: PUBLISHED: of its blocks, those that somebody holds: with a count
  *
  * Under kvp_pool.lock, except that hash, nr_tokens, extra and the tokens of a PRIVATE
  * node with uses 1 belong to the call that keeps its sequence busy.
@@ -205,7 +209,7 @@ struct kvp_node {
 	u32 tag;
 	u8 state;
 	u8 flags;
-	u16 reserved;
+	u16 held;
 };
 
 #define KVP_NODE_ON_LRU	(1U << 0)	/* older, newer are valid */
@@ -520,6 +524,7 @@ struct kvp_backing_object {
  * @reclaim: see the locking overview
  * @serve: see the locking overview
  * @lock: see the locking overview
+ * @touched: blocks touched in this hold of the lock, or more
  * @nr_waits: tickets that wait, clients that watch, and dead ones whose quarantine ends by time:
  *            whether there is anything to be told at the end of a call; @lock, read without
  * @family: its families
@@ -605,6 +610,7 @@ struct kvp_pool {
 	struct mutex serve;
 	struct mutex reclaim;
 	spinlock_t lock;
+	u32 touched;
 	u32 nr_waits;
 
 	struct kvp_family family[KVP_MAX_FAMILIES];
@@ -768,31 +774,68 @@ static inline u64 kvp_window_start(const struct kvp_family *family, u64 computed
 	return computed + 1 > family->desc.window ? computed + 1 - family->desc.window : 0;
 }
 
+/* ---- holds of the pool's lock --------------------------------------------------- */
+
+static inline void kvp_lock(struct kvp_pool *pool)
+	__acquires(&pool->lock)
+{
+	spin_lock(&pool->lock);
+	pool->touched = 0;
+}
+
+static inline void kvp_unlock(struct kvp_pool *pool)
+	__releases(&pool->lock)
+{
+	spin_unlock(&pool->lock);
+}
+
+/* The caller must be ready for the pool to change here, as in all that come to it. */
+static inline void kvp_let_others_in(struct kvp_pool *pool)
+{
+	kvp_unlock(pool);
+	cond_resched();
+	kvp_lock(pool);
+}
+
 /*
- * @n blocks were touched, and the next step will touch as many: lets others in when that
- * would be more than a slice. The caller must be ready for the pool to change here.
+ * Whether a step that touches up to @n blocks is for the next hold. One is always left for a step
+ * that touches one and counts it afterwards.
  */
-static inline void kvp_slice_step(struct kvp_pool *pool, u32 *touched, u32 n)
+static inline bool kvp_slice_over(const struct kvp_pool *pool, u32 n)
 {
 	lockdep_assert_held(&pool->lock);
-	*touched += n;
-	if (*touched + n <= KVP_SLICE)
-		return;
-	spin_unlock(&pool->lock);
-	cond_resched();
-	*touched = 0;
-	spin_lock(&pool->lock);
+	return pool->touched && pool->touched + n >= KVP_SLICE;
+}
+
+/* The next step touches up to @n blocks, and counts them. */
+static inline void kvp_slice_room(struct kvp_pool *pool, u32 n)
+{
+	if (kvp_slice_over(pool, n))
+		kvp_let_others_in(pool);
+}
+
+/* The next step touches @n blocks. */
+static inline void kvp_slice_next(struct kvp_pool *pool, u32 n)
+{
+	kvp_slice_room(pool, n);
+	pool->touched += n;
+}
+
+/* A step has touched @n blocks, and the next one will touch as many. */
+static inline void kvp_slice_step(struct kvp_pool *pool, u32 n)
+{
+	pool->touched += n;
+	kvp_slice_room(pool, n);
 }
 
 /* The same on a walk through the index that has reached @node, which stays meanwhile. */
-static inline void kvp_slice_step_pinned(struct kvp_pool *pool, u32 *touched, u32 n,
-					 u32 node)
+static inline void kvp_slice_step_pinned(struct kvp_pool *pool, u32 n, u32 node)
 {
-	bool pin = *touched + 2 * n > KVP_SLICE;
+	bool pin = pool->touched + 2 * n >= KVP_SLICE;
 
 	if (pin)
 		pool->nodes[node].refs++;
-	kvp_slice_step(pool, touched, n);
+	kvp_slice_step(pool, n);
 	if (pin)
 		kvp_node_put_locked(pool, node);
 }

@@ -142,7 +142,6 @@ static int kvp_hold_node_sliced(struct kvp_call *call, struct kvp_seq *seq, u64 
 static int kvp_hold_windows_sliced(struct kvp_call *call, struct kvp_seq *seq)
 {
 	struct kvp_pool *pool = call->pool;
-	u32 touched = 0;
 	int err;
 	u64 slot;
 	u32 i;
@@ -162,7 +161,7 @@ static int kvp_hold_windows_sliced(struct kvp_call *call, struct kvp_seq *seq)
 			if (err)
 				return err;
 			seq->table[i].at[slot] = index;
-			kvp_slice_step(pool, &touched, 1);
+			kvp_slice_step(pool, 1);
 		}
 	}
 	return 0;
@@ -173,10 +172,10 @@ static int kvp_match_some_sliced(struct kvp_call *call, struct kvp_seq *seq,
 				 struct kvp_walk *walk)
 {
 	struct kvp_pool *pool = call->pool;
-	u32 touched = walk->ready - walk->depth;
 	u32 index;
 	int err;
 
+	pool->touched += walk->ready - walk->depth;
 	while ((index = kvp_walk_next_locked(walk)) != KVP_NIL) {
 		pool->nodes[index].uses++;
 		seq->runs.at[seq->runs.nr++] = index;
@@ -184,7 +183,7 @@ static int kvp_match_some_sliced(struct kvp_call *call, struct kvp_seq *seq,
 	}
 	for (; seq->nr_published < walk->usable; seq->nr_published++) {
 		/* With windows many may become usable at once; their uses keep them. */
-		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
+		kvp_slice_next(pool, 1 + pool->parts_per_node);
 		err = kvp_hold_node_sliced(call, seq, seq->nr_published);
 		if (err)
 			return err;
@@ -222,7 +221,7 @@ static int kvp_create_match(struct kvp_call *call, struct kvp_seq *seq,
 	int err;
 
 	walk->hashed = 0;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_seq_check_add_sliced(call);
 	index = kvp_index_root_locked(pool, hash, arg->space);
 	if (!err && index != KVP_NIL) {
@@ -231,22 +230,22 @@ static int kvp_create_match(struct kvp_call *call, struct kvp_seq *seq,
 		seq->root = index;
 		seq->tail = index;
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (err || index == KVP_NIL || arg->head.flags & KVP_SEQ_NO_MATCH)
 		return err;
 
 	kvp_walk_init(walk, pool, index, hash, in, arg->match_limit);
 	while (!err && kvp_walk_ahead(walk)) {
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		err = kvp_match_some_sliced(call, seq, walk);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
 	seq->reserved = seq->runs.nr * pool->index_tokens;
 	if (err)
 		return err;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_stand_sliced(call, seq);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -289,7 +288,7 @@ static int kvp_create_rest(struct kvp_call *call, struct kvp_seq *seq,
 		plan.need.nodes++;
 		plan.need.digests++;
 	}
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_seq_take_sliced(call, &plan, &taken);
 	if (!err) {
 		if (seq->root == KVP_NIL)
@@ -298,7 +297,7 @@ static int kvp_create_rest(struct kvp_call *call, struct kvp_seq *seq,
 		kvp_seq_attach_extras_sliced(pool, seq, in, &taken);
 		kvp_give_back_sliced(call->client, &taken);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (err)
 		return err;
 	kvp_seq_fill(pool, seq, in);
@@ -380,7 +379,7 @@ int kvp_op_seq_create(struct kvp_call *call)
 		return PTR_ERR(seq);
 
 	err = kvp_create(call, seq, &in);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (!err)
 		err = kvp_seq_add_sliced(call, seq);
 	if (err) {
@@ -394,7 +393,7 @@ int kvp_op_seq_create(struct kvp_call *call)
 		arg->reserved = seq->reserved;
 		kvp_seq_end(seq);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 

@@ -40,9 +40,9 @@ int kvp_fail_alloc(struct kvp_call *call, int err)
 {
 	if (err != -EDQUOT && err != KVP_OVER_UID)
 		return kvp_fail(call, err, KVP_REASON_MEMORY, 0);
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	err = kvp_refuse_locked(call, err, KVP_REASON_LIMIT_METADATA, 0);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 	return err;
 }
 

@@ -267,14 +267,13 @@ void kvp_log_relinked_locked(struct kvp_pool *pool, u32 index)
  * @pool: the pool, which has a log
  * @victim: the first; the others follow through link. None has ended yet, so that those
  *          at depth 1 still keep the namespaces of all
- * @touched: blocks touched in this hold of the lock
  */
-void kvp_log_removed_sliced(struct kvp_pool *pool, u32 victim, u32 *touched)
+void kvp_log_removed_sliced(struct kvp_pool *pool, u32 victim)
 {
 	for (; victim != KVP_NIL; victim = pool->nodes[victim].next) {
 		if (pool->events->node[victim].root != KVP_NIL)
 			kvp_victim_tell_locked(pool, victim);
-		kvp_slice_step(pool, touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 
@@ -284,7 +283,6 @@ void kvp_log_removed_sliced(struct kvp_pool *pool, u32 victim, u32 *touched)
  */
 static void kvp_log_walk_sliced(struct kvp_pool *pool, u32 top, u32 root)
 {
-	u32 touched = 0;
 	bool down = true;
 	u32 index = top;
 
@@ -305,7 +303,7 @@ static void kvp_log_walk_sliced(struct kvp_pool *pool, u32 top, u32 root)
 			index = node->parent;
 			down = false;
 		}
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 
@@ -428,7 +426,6 @@ static struct kvp_event_log *kvp_log_make(const struct kvp_pool *pool)
 /* Note the namespace of all that matches find now. Below what was cut off nobody has one. */
 static void kvp_log_begin_sliced(struct kvp_pool *pool)
 {
-	u32 touched = 0;
 	u32 i;
 
 	for (i = 0; i < pool->nr_nodes; i++) {
@@ -436,7 +433,7 @@ static void kvp_log_begin_sliced(struct kvp_pool *pool)
 
 		if (node->state == KVP_NODE_ROOT && !(node->flags & KVP_NODE_CUT))
 			kvp_log_walk_sliced(pool, i, i);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	pool->events->armed = true;
 }
@@ -452,10 +449,10 @@ static int kvp_log_open(struct kvp_call *call)
 	if (!pool->events) {
 		log = kvp_log_make(pool);
 		if (log) {
-			spin_lock(&pool->lock);
+			kvp_lock(pool);
 			pool->events = log;
 			kvp_log_begin_sliced(pool);
-			spin_unlock(&pool->lock);
+			kvp_unlock(pool);
 		} else {
 			err = kvp_fail(call, -ENOMEM, KVP_REASON_MEMORY, 0);
 		}
@@ -489,7 +486,6 @@ static int kvp_events_read_sliced(struct kvp_call *call)
 	struct kvp_event *events = call->array[0];
 	struct kvp_events *arg = call->arg;
 	u32 room = arg->nr_events;
-	u32 touched = 0;
 	u64 oldest;
 
 	if (arg->cursor > log->next)
@@ -505,7 +501,7 @@ static int kvp_events_read_sliced(struct kvp_call *call)
 	while (arg->nr_events < room && arg->cursor < log->next &&
 	       arg->cursor >= kvp_log_oldest_locked(log)) {
 		events[arg->nr_events++] = log->ring[arg->cursor++ & log->mask];
-		kvp_slice_step(call->pool, &touched, 1);
+		kvp_slice_step(call->pool, 1);
 	}
 	arg->pending = log->next - arg->cursor;
 	call->client->watching = true;
@@ -525,16 +521,16 @@ int kvp_op_events(struct kvp_call *call)
 	bool armed;
 	int err;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	armed = pool->events && pool->events->armed;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (!armed) {
 		err = kvp_log_open(call);
 		if (err)
 			return err;
 	}
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_events_read_sliced(call);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }

@@ -19,9 +19,9 @@ void kvp_export_get(struct kvp_export *export)
 {
 	struct kvp_pool *pool = export->client.pool;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	export->refs++;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 }
 
 /* Whatever was made of it; nobody else has it. */
@@ -31,10 +31,10 @@ static void kvp_export_free(struct kvp_export *export)
 
 	if (pool) {
 		down_read(&pool->gate);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		list_del_init(&export->open);
 		kvp_fenced_del_sliced(pool, &export->fenced);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kvp_client_free(&export->client, export->fences,
 				export->max_fences * sizeof(*export->fences));
 		export->max_fences = 0;
@@ -56,9 +56,9 @@ void kvp_export_put(struct kvp_export *export)
 	struct kvp_pool *pool = export->client.pool;
 	bool last;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	last = !--export->refs;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (last)
 		kvp_export_free(export);
 }
@@ -112,23 +112,23 @@ static int kvp_export_attach(struct kvp_call *call, struct kvp_export *export)
 	/* The gate, so that an audit sees all of it or nothing. */
 	down_read(&pool->gate);
 	mutex_lock(&pool->host->lock);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_check_more_locked(call, KVP_EXPORTS, 1);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	/* The export would keep the pool when its maker ends, and nobody could make it ready. */
 	if (!err && pool->staged)
 		err = kvp_fail(call, -EBUSY, KVP_REASON_STAGED, 0);
 	if (!err)
 		err = kvp_client_attach(&sub, pool, KVP_RIGHT_USE, &maker->limits, &room);
 	if (!err) {
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		export->refs = 1;
 		export->maker = maker->client;
 		export->maker_slot = call->client->slot;
 		export->client.account->export = export;
 		kvp_more_locked(export->client.account, KVP_EXPORTS, 1);
 		maker->has[KVP_EXPORTS]++;
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
 	mutex_unlock(&pool->host->lock);
 	up_read(&pool->gate);
@@ -173,10 +173,10 @@ static int kvp_export_carry(struct kvp_call *call, struct kvp_export *export,
 				.timeline = seq->uses[i].timeline,
 				.value = seq->uses[i].value,
 			};
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	kvp_fenced_add_locked(call->pool, &export->fenced);
 	list_add_tail(&export->open, &call->pool->open_exports);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 	return 0;
 }
 
@@ -245,7 +245,7 @@ int kvp_op_seq_export(struct kvp_call *call)
 	if (fd < 0) {
 		arg->export_id = 0;
 		kvp_export_put(export);
-		return kvp_fail(call, fd, KVP_REASON_NONE, 0);
+		return kvp_fail(call, fd, fd == -ENOMEM ? KVP_REASON_MEMORY : KVP_REASON_NONE, 0);
 	}
 	/* The reference is the file's, which its owner may have closed by now. */
 	arg->fd = fd;
@@ -272,12 +272,12 @@ static int kvp_import_check(struct kvp_call *call, struct kvp_export *export)
 
 	if (export->revoked)
 		return kvp_fail(call, -ESTALE, KVP_REASON_REVOKED, 0);
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	if (!kvp_export_settled_sliced(call->pool, export))
 		err = kvp_fail(call, -EBUSY, KVP_REASON_FENCE_OPEN, 0);
 	else if (export->suspect)
 		err = kvp_fail(call, -EOWNERDEAD, KVP_REASON_MAKER_DEAD, 0);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 	return err;
 }
 
@@ -301,9 +301,9 @@ static int kvp_import(struct kvp_call *call, struct kvp_export *export)
 		kvp_seq_end(seq);
 	}
 	if (!err) {
-		spin_lock(&call->pool->lock);
+		kvp_lock(call->pool);
 		export->imports++;
-		spin_unlock(&call->pool->lock);
+		kvp_unlock(call->pool);
 	}
 	mutex_unlock(&export->lock);
 	return err;
@@ -386,10 +386,10 @@ static int kvp_revoke(struct kvp_call *call, struct kvp_export *export)
 		seq = kvp_seq_begin(&sub, export->seq);
 		err = PTR_ERR_OR_ZERO(seq);
 		if (!err) {
-			spin_lock(&call->pool->lock);
+			kvp_lock(call->pool);
 			export->revoked = true;
 			kvp_seq_free_sliced(seq);
-			spin_unlock(&call->pool->lock);
+			kvp_unlock(call->pool);
 		}
 	}
 	mutex_unlock(&export->lock);
@@ -409,9 +409,9 @@ int kvp_op_export_revoke(struct kvp_call *call)
 	struct kvp_export *export;
 	int err;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	export = kvp_export_find_sliced(call, arg->export_id);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (IS_ERR(export))
 		return PTR_ERR(export);
 	down_read(&pool->gate);

@@ -95,7 +95,6 @@ static int kvp_fork_tables_sliced(struct kvp_call *call, struct kvp_fork *fork,
 {
 	struct kvp_pool *pool = call->pool;
 	struct kvp_vec *runs = &fork->child->runs;
-	u32 touched = 0;
 	u64 slot, end;
 	int err;
 	u32 i;
@@ -105,7 +104,7 @@ static int kvp_fork_tables_sliced(struct kvp_call *call, struct kvp_fork *fork,
 
 		pool->nodes[index].uses++;
 		runs->at[runs->nr++] = index;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	if (fork->copy_node) {
 		runs->at[runs->nr] = kvp_copy_node_locked(pool, taken,
@@ -118,7 +117,7 @@ static int kvp_fork_tables_sliced(struct kvp_call *call, struct kvp_fork *fork,
 			err = kvp_fork_slot_locked(call, fork, i, slot, taken);
 			if (err)
 				return err;
-			kvp_slice_step(pool, &touched, 1);
+			kvp_slice_step(pool, 1);
 		}
 	}
 	return 0;
@@ -189,13 +188,13 @@ static int kvp_fork_child(struct kvp_call *call, struct kvp_fork *fork)
 	if (!err)
 		kvp_seq_room_use(fork->child, &room);
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (!err)
 		err = kvp_fork_sliced(call, fork);
 	if (!err && fork->copy_node) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kvp_fork_copy_tokens(pool, fork);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 	}
 	if (!err)
 		err = kvp_seq_add_sliced(call, fork->child);
@@ -207,7 +206,7 @@ static int kvp_fork_child(struct kvp_call *call, struct kvp_fork *fork)
 		arg->tokens = fork->tokens;
 		kvp_seq_end(fork->child);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 

@@ -54,9 +54,9 @@ int kvp_ids_room_sliced(struct kvp_pool *pool, struct kvp_ids *ids)
 		nr = cap ? cap : KVP_ID_FIRST;
 		if (kvp_ids_nr_chunks(ids) == KVP_ID_CHUNKS)
 			return -EDQUOT;
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		chunk = kvp_ids_make_chunk(cap, nr);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		if (!chunk)
 			return -ENOMEM;
 		if (ids->cap == cap && (!cap || ids->free == KVP_NIL)) {
@@ -66,9 +66,9 @@ int kvp_ids_room_sliced(struct kvp_pool *pool, struct kvp_ids *ids)
 			continue;
 		}
 		/* Another call of the client was faster, or ended an object. */
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kvfree(chunk);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 	}
 	return 0;
 }

@@ -36,13 +36,12 @@ static bool kvp_user_needed(const struct kvp_pool *pool, const struct kvp_user *
  */
 struct kvp_user *kvp_user_find_sliced(struct kvp_pool *pool, u32 uid)
 {
-	u32 touched = 0;
 	u32 i;
 
 	for (i = 0; i < pool->nr_users; i++) {
 		if (pool->user[i]->uid == uid)
 			return pool->user[i];
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	return NULL;
 }
@@ -50,13 +49,12 @@ struct kvp_user *kvp_user_find_sliced(struct kvp_pool *pool, u32 uid)
 /* The place of one that nobody needs, when there is no other place left. */
 static struct kvp_user *kvp_user_reuse_sliced(struct kvp_pool *pool)
 {
-	u32 touched = 0;
 	u32 i;
 
 	for (i = 0; i < pool->nr_users; i++) {
 		if (!kvp_user_needed(pool, pool->user[i]))
 			return pool->user[i];
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	return NULL;
 }
@@ -91,9 +89,9 @@ struct kvp_user *kvp_user_get_sliced(struct kvp_pool *pool, u32 uid, int *err)
 
 	*err = 0;
 	if (!user && pool->nr_users < KVP_MAX_CLIENTS) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		if (!made) {
 			*err = -ENOMEM;
 			return NULL;
@@ -108,9 +106,9 @@ struct kvp_user *kvp_user_get_sliced(struct kvp_pool *pool, u32 uid, int *err)
 		return made;
 	}
 	if (made) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kfree(made);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		return kvp_user_get_sliced(pool, uid, err);
 	}
 	if (!user) {
@@ -331,10 +329,10 @@ int kvp_op_limit(struct kvp_call *call)
 	err = kvp_check_family(call, &arg->family);
 	if (err)
 		return err;
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	err = of_uid ? kvp_limit_uid_sliced(call) : kvp_limit_client_sliced(call);
 	/* Who waits may have what was beyond its limit, or guaranteed to others. */
 	call->pool->came_back++;
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 	return err;
 }

@@ -239,19 +239,8 @@ void kvp_prefetch_parts_locked(const struct kvp_pool *pool, u32 index)
 bool kvp_node_idle_locked(struct kvp_pool *pool, u32 index)
 {
 	const struct kvp_node *node = &pool->nodes[index];
-	const u32 *part = kvp_node_parts(pool, index);
-	u32 i, j;
 
-	if (node->state != KVP_NODE_PUBLISHED || node->uses)
-		return false;
-	for (i = 0; i < pool->nr_families; i++) {
-		const struct kvp_family *family = &pool->family[i];
-
-		for (j = 0; j < family->parts; j++, part++)
-			if (*part != KVP_NIL && family->blocks[*part].count)
-				return false;
-	}
-	return true;
+	return node->state == KVP_NODE_PUBLISHED && !node->uses && !node->held;
 }
 
 /**

@@ -66,17 +66,17 @@ static u32 kvp_match_walk(struct kvp_call *call, struct kvp_walk *walk)
 	u32 last;
 
 	while (kvp_walk_ahead(walk)) {
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		last = kvp_match_some_locked(call, walk);
 		/* What was reached stays while others are let in. */
 		kvp_pin_locked(pool, &reached, walk->depth ? walk->node : KVP_NIL);
 		if (last != KVP_NIL)
 			kvp_pin_locked(pool, &usable, last);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_pin_locked(pool, &reached, KVP_NIL);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return usable;
 }
 
@@ -87,11 +87,11 @@ static bool kvp_match_begin(struct kvp_call *call, struct kvp_walk *walk, const 
 	struct kvp_pool *pool = call->pool;
 	u64 hash = kvp_space_hash(pool, space);
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	*root = kvp_index_root_locked(pool, hash, space);
 	if (*root != KVP_NIL)
 		pool->nodes[*root].refs++;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_walk_init(walk, pool, *root, hash, in, 0);
 	return *root != KVP_NIL;
 }
@@ -107,9 +107,9 @@ static u32 kvp_match_find(struct kvp_call *call, struct kvp_walk *walk,
 
 	if (kvp_match_begin(call, walk, arg->space, in, &root)) {
 		node = kvp_match_walk(call, walk);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		kvp_node_put_locked(pool, root);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
 	arg->nr_blocks = call->array[2] ? min_t(u64, arg->nr_blocks,
 						walk->usable * family->parts) : 0;
@@ -149,18 +149,18 @@ static int kvp_match_hold(struct kvp_call *call, struct kvp_walk *walk,
 	if (IS_ERR(match))
 		return kvp_fail_alloc(call, PTR_ERR(match));
 	match->node = kvp_match_find(call, walk, in);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_match_check_add_sliced(call);
 	if (!err && match->node != KVP_NIL) {
 		match->id = kvp_ids_add_locked(&call->client->matches, match);
 		kvp_more_locked(call->client->account, KVP_MATCHES, 1);
 		arg->match = match->id;
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		return 0;
 	}
 	if (match->node != KVP_NIL)
 		kvp_node_put_locked(pool, match->node);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_client_free(call->client, match, sizeof(*match));
 	return err;
 }
@@ -195,14 +195,14 @@ int kvp_op_prefix_match(struct kvp_call *call)
 			return err;
 	} else {
 		node = kvp_match_find(call, &walk, &in);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		kvp_pin_locked(pool, &node, KVP_NIL);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	pool->counters.looked_up_nodes += walk.nr_nodes;
 	pool->counters.matched_nodes += walk.usable;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return 0;
 }
 
@@ -225,9 +225,9 @@ void kvp_match_free_sliced(struct kvp_client *client, struct kvp_match *match)
 		kvp_node_settle_locked(pool, match->node);
 		kvp_node_put_locked(pool, match->node);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_client_free(client, match, sizeof(*match));
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 }
 
 static int kvp_match_free_by_id(struct kvp_call *call, u64 id)
@@ -236,11 +236,11 @@ static int kvp_match_free_by_id(struct kvp_call *call, u64 id)
 	struct kvp_match *match;
 	int err;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	match = kvp_ids_find_locked(&call->client->matches, id, &err);
 	if (match)
 		kvp_match_free_sliced(call->client, match);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -275,11 +275,12 @@ int kvp_op_prefix_release(struct kvp_call *call)
 
 /* ---- publish ------------------------------------------------------------------ */
 
-/* A block of the sequence becomes part of a published node. */
+/* A block of the sequence, which holds it, becomes part of a published node. */
 static void kvp_publish_block_locked(struct kvp_family *family, u32 index, u32 node, u64 now)
 {
 	family->blocks[index].node = node;
 	family->blocks[index].stamp = now;
+	family->pool->nodes[node].held++;
 	++*family->published;
 }
 
@@ -458,7 +459,6 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 	struct kvp_late_room late;
 	struct kvp_seq *seq;
 	u64 now = ktime_get_coarse_ns();
-	u32 touched = 0;
 	u64 nodes;
 	int err = 0;
 
@@ -473,21 +473,22 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 		err = kvp_seq_late_room(call, seq,
 					(nodes - seq->nr_published) * pool->parts_per_node, &late);
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	/* What is invalidated while we publish is so with the rest. */
 	if (!err && seq->nr_published < nodes && pool->nodes[seq->root].flags & KVP_NODE_CUT)
 		err = kvp_fail(call, -ESTALE, KVP_REASON_INVALIDATED, 0);
 	if (!err && late.max) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		kvp_seq_late_use(seq, &late);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 	}
 	while (!err && seq->nr_published < nodes) {
+		/* Its own blocks, and those of a node that is there already. */
+		kvp_slice_next(pool, 1 + 2 * pool->parts_per_node);
 		kvp_publish_prefetch_locked(pool, seq, nodes);
 		kvp_publish_next_locked(call, seq, now);
-		kvp_slice_step(pool, &touched, 1 + pool->parts_per_node);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_late_drop(call->client, &late);
 	arg->published = seq->nr_published * pool->index_tokens;
 	kvp_seq_end(seq);
@@ -508,17 +509,17 @@ static u32 kvp_invalidate_find(struct kvp_call *call, const struct kvp_ids_in *i
 	if (!kvp_match_begin(call, &walk, arg->space, in, &root))
 		return KVP_NIL;
 	while (kvp_walk_ahead(&walk)) {
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		while (kvp_walk_next_locked(&walk) != KVP_NIL)
 			;
 		kvp_pin_locked(pool, &pinned, walk.depth ? walk.node : KVP_NIL);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_node_put_locked(pool, root);
 	if (walk.depth < walk.nr_nodes)
 		kvp_pin_locked(pool, &pinned, KVP_NIL);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return pinned;
 }
 
@@ -540,11 +541,11 @@ static int kvp_invalidate_space(struct kvp_call *call)
 	struct kvp_pool *pool = call->pool;
 	u32 root;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	root = kvp_index_root_locked(pool, kvp_space_hash(pool, arg->space), arg->space);
 	if (root != KVP_NIL)
 		kvp_cut_sliced(call, root);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return 0;
 }
 
@@ -569,10 +570,10 @@ static int kvp_invalidate_prefix(struct kvp_call *call)
 	node = kvp_invalidate_find(call, &in);
 	if (node == KVP_NIL)
 		return 0;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_cut_sliced(call, node);
 	kvp_node_put_locked(pool, node);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return 0;
 }
 
@@ -580,21 +581,20 @@ static int kvp_invalidate_tag(struct kvp_call *call)
 {
 	struct kvp_prefix_invalidate *arg = call->arg;
 	struct kvp_pool *pool = call->pool;
-	u32 touched = 0;
 	u32 i;
 
 	if (!arg->tag)
 		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE,
 				offsetof(struct kvp_prefix_invalidate, tag));
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	for (i = 0; i < pool->nr_nodes; i++) {
 		const struct kvp_node *node = &pool->nodes[i];
 
 		if (node->state == KVP_NODE_PUBLISHED && node->tag == arg->tag)
 			kvp_cut_sliced(call, i);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return 0;
 }
 

@@ -95,9 +95,9 @@ static void kvp_raw_free(struct kvp_client *client, struct kvp_raw *raw)
 static void kvp_raw_room_drop(struct kvp_client *client, u32 refs, struct kvp_raw *room)
 {
 	kvp_raw_free(client, room);
-	spin_lock(&client->pool->lock);
+	kvp_lock(client->pool);
 	kvp_less_locked(client->account, KVP_RAW, refs);
-	spin_unlock(&client->pool->lock);
+	kvp_unlock(client->pool);
 }
 
 /*
@@ -114,9 +114,9 @@ static int kvp_raw_room(struct kvp_call *call, u32 refs, u32 blocks, struct kvp_
 	int err;
 
 	memset(room, 0, sizeof(*room));
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	err = kvp_take_more_locked(call, KVP_RAW, refs);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 	if (err)
 		return err;
 
@@ -199,36 +199,26 @@ static u32 kvp_raw_claim(struct kvp_client *client, const u64 *ids, u32 nr)
 	return bad;
 }
 
-/* Blocks that dropping a reference looks at: all of its node, to see whether it is idle. */
-static u32 kvp_raw_touches(const struct kvp_pool *pool, u64 id)
-{
-	const struct kvp_family *family = &pool->family[KVP_BLOCK_FAMILY(id)];
-
-	return family->blocks[KVP_BLOCK_INDEX(id)].node == KVP_NIL ?
-	       1 : 1 + pool->parts_per_node;
-}
-
 /* @put: kvp_block_release_locked(), or kvp_block_undo_get_locked() after a failure. */
 static void kvp_raw_put_sliced(struct kvp_pool *pool, const u64 *ids, u32 nr,
 			       void (*put)(struct kvp_pool *pool, struct kvp_family *family,
 					   u32 index))
 {
-	u32 touched = 0;
-	u32 i, touches;
+	u32 i;
 
 	lockdep_assert_held(&pool->lock);
 	for (i = 0; i < nr; i++) {
 		if (ids[i] == KVP_BLOCK_NULL)
 			continue;
-		touches = kvp_raw_touches(pool, ids[i]);
 		put(pool, &pool->family[KVP_BLOCK_FAMILY(ids[i])], KVP_BLOCK_INDEX(ids[i]));
-		kvp_slice_step(pool, &touched, touches);
+		kvp_slice_step(pool, 1);
 	}
 }
 
 /* Drop the references that kvp_raw_claim() took. */
 static void kvp_raw_drop(struct kvp_client *client, const u64 *ids, u32 nr)
 {
+	const u32 count = kvp_raw_count(ids, nr);
 	struct kvp_raw *raw = &client->raw;
 	struct kvp_raw_slot *slot;
 	u32 i;
@@ -241,10 +231,10 @@ static void kvp_raw_drop(struct kvp_client *client, const u64 *ids, u32 nr)
 		if (slot && !slot->count)
 			kvp_raw_del(raw, slot);
 	}
-	spin_lock(&client->pool->lock);
+	kvp_lock(client->pool);
 	kvp_raw_put_sliced(client->pool, ids, nr, kvp_block_release_locked);
-	kvp_less_locked(client->account, KVP_RAW, kvp_raw_count(ids, nr));
-	spin_unlock(&client->pool->lock);
+	kvp_less_locked(client->account, KVP_RAW, count);
+	kvp_unlock(client->pool);
 }
 
 /* Say why the client has no reference, or none left, on the block with this id. */
@@ -256,7 +246,7 @@ static int kvp_raw_refuse(struct kvp_call *call, u64 id, u32 where, bool drop)
 	int err;
 
 	lockdep_assert_held(&call->client->raw_lock);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (kvp_raw_find(&call->client->raw, id))
 		err = kvp_fail(call, -EINVAL, KVP_REASON_DUPLICATE, where);
 	else
@@ -265,7 +255,7 @@ static int kvp_raw_refuse(struct kvp_call *call, u64 id, u32 where, bool drop)
 		err = kvp_fail(call, -EPERM, KVP_REASON_NOT_HELD, where);
 	if (drop && err != -ENOENT)
 		pool->counters.underflow_rejected++;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -280,7 +270,6 @@ static int kvp_raw_alloc(struct kvp_call *call, u32 family, u32 nr, u64 *ids)
 	struct kvp_taken taken;
 	struct kvp_raw room;
 	u64 now = ktime_get_coarse_ns();
-	u32 touched = 0;
 	int err;
 	u32 i;
 
@@ -290,15 +279,15 @@ static int kvp_raw_alloc(struct kvp_call *call, u32 family, u32 nr, u64 *ids)
 		return err;
 
 	need.blocks[family] = nr;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	err = kvp_take_sliced(call, &need, &taken);
 	for (i = 0; !err && i < nr; i++) {
 		ids[i] = kvp_block_id(&pool->family[family],
 				      kvp_taken_block_locked(&pool->family[family],
 							     &taken, now));
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (err) {
 		kvp_raw_room_drop(client, nr, &room);
 		return err;
@@ -380,7 +369,6 @@ static int kvp_raw_get_sliced(struct kvp_call *call, u64 id, u32 where, u32 expe
 static int kvp_ref_own(struct kvp_call *call, const u64 *ids, u32 nr)
 {
 	struct kvp_pool *pool = call->pool;
-	u32 touched = 0;
 	int err = 0;
 	u32 i;
 
@@ -388,18 +376,18 @@ static int kvp_ref_own(struct kvp_call *call, const u64 *ids, u32 nr)
 		if (ids[i] != KVP_BLOCK_NULL && !kvp_raw_find(&call->client->raw, ids[i]))
 			return kvp_raw_refuse(call, ids[i], i, false);
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	for (i = 0; i < nr; i++) {
 		if (ids[i] == KVP_BLOCK_NULL)
 			continue;
 		err = kvp_raw_get_sliced(call, ids[i], i, KVP_BLOCK_INDEX(ids[i]));
 		if (err)
 			break;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	if (err)
 		kvp_raw_put_sliced(pool, ids, i, kvp_block_undo_get_locked);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -410,7 +398,6 @@ static int kvp_ref_seq(struct kvp_call *call, const u64 *ids, u32 nr, u32 family
 	struct kvp_pool *pool = call->pool;
 	struct kvp_vec *table;
 	struct kvp_seq *seq;
-	u32 touched = 0;
 	int err = 0;
 	u64 left;
 	u32 i;
@@ -422,7 +409,7 @@ static int kvp_ref_seq(struct kvp_call *call, const u64 *ids, u32 nr, u32 family
 	left = table->nr - min(arg->first, table->nr);
 	seq->owns_end = false;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	for (i = 0; i < nr; i++) {
 		if (ids[i] == KVP_BLOCK_NULL)
 			continue;
@@ -431,11 +418,11 @@ static int kvp_ref_seq(struct kvp_call *call, const u64 *ids, u32 nr, u32 family
 								table->nr)] : KVP_NIL);
 		if (err)
 			break;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	if (err)
 		kvp_raw_put_sliced(pool, ids, i, kvp_block_undo_get_locked);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_seq_end(seq);
 	return err;
 }
@@ -445,13 +432,13 @@ static int kvp_ref_seq(struct kvp_call *call, const u64 *ids, u32 nr, u32 family
  * the node that has it. KVP_NIL: the path has no such place (any more).
  */
 static u32 kvp_path_part_sliced(struct kvp_pool *pool, const struct kvp_family *family,
-				u64 position, u32 *at, u32 *touched)
+				u64 position, u32 *at)
 {
 	u64 depth = position / family->parts + 1;
 
 	while (pool->nodes[*at].depth > depth) {
 		*at = pool->nodes[*at].parent;
-		kvp_slice_step_pinned(pool, touched, 1, *at);
+		kvp_slice_step_pinned(pool, 1, *at);
 	}
 	if (pool->nodes[*at].depth != depth)
 		return KVP_NIL;
@@ -466,17 +453,16 @@ static int kvp_ref_match(struct kvp_call *call, const u64 *ids, u32 nr, u32 fami
 	struct kvp_family *family = &pool->family[family_nr];
 	struct kvp_match *match;
 	u32 expected = KVP_NIL;
-	u32 touched = 0;
 	u32 tail, at;
 	int err = 0;
 	u32 i;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	match = kvp_ids_find_locked(&call->client->matches, arg->holder, &err);
 	if (!match) {
 		err = kvp_fail(call, err, err == -ENOENT ? KVP_REASON_NO_MATCH :
 			       KVP_REASON_GENERATION, 0);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		return err;
 	}
 	/* Keeps the path, although the match may be released between slices. */
@@ -488,17 +474,16 @@ static int kvp_ref_match(struct kvp_call *call, const u64 *ids, u32 nr, u32 fami
 		if (ids[i - 1] == KVP_BLOCK_NULL)
 			continue;
 		if (family->parts && arg->first <= KVP_MAX_SEQ_TOKENS)
-			expected = kvp_path_part_sliced(pool, family, arg->first + i - 1, &at,
-							&touched);
+			expected = kvp_path_part_sliced(pool, family, arg->first + i - 1, &at);
 		err = kvp_raw_get_sliced(call, ids[i - 1], i - 1, expected);
 		if (err)
 			break;
-		kvp_slice_step_pinned(pool, &touched, 1, at);
+		kvp_slice_step_pinned(pool, 1, at);
 	}
 	if (err)
 		kvp_raw_put_sliced(pool, ids + i, nr - i, kvp_block_undo_get_locked);
 	kvp_node_put_locked(pool, tail);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }
 
@@ -594,12 +579,12 @@ static bool kvp_raw_is_private(struct kvp_pool *pool, u64 id)
 	struct kvp_block *block;
 	bool alone;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	block = &pool->family[KVP_BLOCK_FAMILY(id)].blocks[KVP_BLOCK_INDEX(id)];
 	if (block->held_back)
 		kvp_settle_sliced(pool);
 	alone = block->count == 1 && block->node == KVP_NIL;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return alone;
 }
 
@@ -660,19 +645,15 @@ void kvp_raw_exit_sliced(struct kvp_client *client)
 {
 	struct kvp_pool *pool = client->pool;
 	struct kvp_raw *raw = &client->raw;
-	u32 touched = 0;
-	u32 i, touches;
+	u32 i;
 
 	lockdep_assert_held(&pool->lock);
 	for (i = 0; i < raw->cap; i++) {
-		touches = 1;
-		if (raw->slot[i].block != KVP_BLOCK_NULL) {
-			touches = kvp_raw_touches(pool, raw->slot[i].block);
+		if (raw->slot[i].block != KVP_BLOCK_NULL)
 			kvp_raw_end_slot_locked(client, &raw->slot[i]);
-		}
-		kvp_slice_step(pool, &touched, touches);
+		kvp_slice_step(pool, 1);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_raw_free(client, raw);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 }

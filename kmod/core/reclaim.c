@@ -13,6 +13,8 @@
 
 /* Dead subtrees that are tried before the living are asked. */
 #define KVP_DEAD_TRIES	4
+/* Victims for want of a digest, at most. */
+#define KVP_DIGEST_VICTIMS	256
 /* Victims of KVP_OP_PREFIX_RECLAIM that end together. */
 #define KVP_RECLAIM_AT_ONCE	64
 
@@ -24,7 +26,6 @@
  * @digests: extra digests among them
  * @blocks: blocks that can be used again, by family
  * @dead: where to go on in a dead subtree, or KVP_NIL
- * @touched: blocks touched in this hold of the lock
  */
 struct kvp_haul {
 	u32 last;
@@ -33,7 +34,6 @@ struct kvp_haul {
 	u64 digests;
 	u64 blocks[KVP_MAX_FAMILIES];
 	u32 dead;
-	u32 touched;
 };
 
 /*
@@ -106,22 +106,27 @@ static void kvp_prefetch_victims_locked(struct kvp_pool *pool)
 /* The next victim, off the lru list, or KVP_NIL. */
 static u32 kvp_next_victim_sliced(struct kvp_pool *pool, struct kvp_haul *haul)
 {
-	u32 index = kvp_next_dead_locked(pool, haul);
+	u32 index;
 
+	/* Its blocks are looked at, too, when it is taken. */
+	kvp_slice_room(pool, 1 + pool->parts_per_node);
+	index = kvp_next_dead_locked(pool, haul);
 	if (index != KVP_NIL) {
 		kvp_lru_del_locked(pool, index);
 		return index;
 	}
-	while (pool->oldest != KVP_NIL) {
+	for (;;) {
 		index = pool->oldest;
+		if (index == KVP_NIL)
+			return KVP_NIL;
 		/* One that cannot go now comes back by itself: see node.c. */
 		kvp_lru_del_locked(pool, index);
 		kvp_prefetch_victims_locked(pool);
 		if (kvp_node_reclaimable_locked(pool, index))
 			return index;
-		kvp_slice_step(pool, &haul->touched, 1 + pool->parts_per_node);
+		pool->touched++;
+		kvp_slice_room(pool, 1 + pool->parts_per_node);
 	}
-	return KVP_NIL;
 }
 
 /*
@@ -172,6 +177,7 @@ static void kvp_haul_add_locked(struct kvp_pool *pool, struct kvp_haul *haul, u3
 	haul->last = index;
 	haul->nodes++;
 	haul->digests += node->extra != KVP_NIL;
+	pool->touched += 1 + pool->parts_per_node;
 	for (i = 0; i < pool->nr_families; i++) {
 		const struct kvp_family *family = &pool->family[i];
 
@@ -246,11 +252,14 @@ static void kvp_victim_end_locked(struct kvp_pool *pool, u32 index, u32 slot,
 static void kvp_haul_end_sliced(struct kvp_pool *pool, struct kvp_haul *haul, u32 slot,
 				const struct kvp_need *need, struct kvp_taken *taken)
 {
-	kvp_event_removed_sliced(pool, haul->last, &haul->touched);
+	kvp_event_removed_sliced(pool, haul->last);
 	while (haul->last != KVP_NIL) {
+		/* With the last one that was taken before, of each family. */
+		kvp_slice_next(pool, 1 + pool->nr_families + pool->parts_per_node);
 		kvp_victim_end_locked(pool, kvp_haul_pop_locked(pool, haul), slot, need, taken);
-		kvp_slice_step(pool, &haul->touched, 1 + pool->parts_per_node);
 	}
+	/* It may have been a namespace, which has ended with them. */
+	haul->dead = KVP_NIL;
 }
 
 /*
@@ -288,7 +297,7 @@ static void kvp_haul_restore_sliced(struct kvp_pool *pool, struct kvp_haul *haul
 			pool->nodes[index].next = lost.last;
 			lost.last = index;
 		}
-		kvp_slice_step(pool, &haul->touched, 1 + pool->parts_per_node);
+		kvp_slice_step(pool, 1);
 	}
 	kvp_haul_end_sliced(pool, &lost, KVP_NIL, &nothing, &none);
 }
@@ -316,16 +325,16 @@ static bool kvp_haul_short(const struct kvp_pool *pool, const struct kvp_haul *h
 
 static void kvp_reclaim_begin_sliced(struct kvp_pool *pool)
 {
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	mutex_lock(&pool->reclaim);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 }
 
 static void kvp_reclaim_end_sliced(struct kvp_pool *pool)
 {
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	mutex_unlock(&pool->reclaim);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 }
 
 /**
@@ -354,14 +363,13 @@ int kvp_reclaim_sliced(struct kvp_call *call, const struct kvp_need *need,
 		u32 index = KVP_NIL;
 
 		/* For a digest, which few have, not the whole index goes. */
-		if (reason != KVP_REASON_EXTRAS || haul.nodes < KVP_SLICE)
+		if (reason != KVP_REASON_EXTRAS || haul.nodes < KVP_DIGEST_VICTIMS)
 			index = kvp_next_victim_sliced(pool, &haul);
 		if (index == KVP_NIL) {
 			err = kvp_refuse_locked(call, -ENOSPC, reason, where);
 			break;
 		}
 		kvp_haul_add_locked(pool, &haul, index);
-		kvp_slice_step(pool, &haul.touched, 1 + pool->parts_per_node);
 	}
 	if (err) {
 		kvp_haul_restore_sliced(pool, &haul);
@@ -393,7 +401,7 @@ int kvp_op_prefix_reclaim(struct kvp_call *call)
 
 	if (!arg->nodes)
 		return kvp_fail(call, -EINVAL, KVP_REASON_COUNT, 0);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_reclaim_begin_sliced(pool);
 	kvp_settle_sliced(pool);
 	while (haul.nodes < arg->nodes) {
@@ -404,11 +412,10 @@ int kvp_op_prefix_reclaim(struct kvp_call *call)
 		/* This cannot fail: what is in the cache need not wait for the rest. */
 		if (!(haul.nodes % KVP_RECLAIM_AT_ONCE))
 			kvp_haul_end_sliced(pool, &haul, KVP_NIL, &nothing, &none);
-		kvp_slice_step(pool, &haul.touched, 1 + pool->parts_per_node);
 	}
 	arg->nodes = haul.nodes;
 	kvp_haul_end_sliced(pool, &haul, KVP_NIL, &nothing, &none);
 	kvp_reclaim_end_sliced(pool);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return 0;
 }

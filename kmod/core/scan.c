@@ -46,7 +46,6 @@ static void kvp_watcher_tell_locked(struct kvp_client *client)
 static void kvp_watchers_tell_sliced(struct kvp_pool *pool)
 {
 	u32 left = pool->nr_watchers;
-	u32 touched = 0;
 
 	while (left-- && !list_empty(&pool->watchers)) {
 		struct kvp_client *client = list_first_entry(&pool->watchers, struct kvp_client,
@@ -54,7 +53,7 @@ static void kvp_watchers_tell_sliced(struct kvp_pool *pool)
 
 		list_move_tail(&client->watch_list, &pool->watchers);
 		kvp_watcher_tell_locked(client);
-		kvp_slice_step(pool, &touched, 1 + KVP_NR_TIMELINES / 8);
+		kvp_slice_step(pool, 1 + KVP_NR_TIMELINES / 8);
 	}
 }
 
@@ -68,18 +67,18 @@ u64 kvp_pool_scan(struct kvp_pool *pool)
 {
 	u64 again;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	pool->counters.scans++;
 	kvp_settle_sliced(pool);
 	kvp_watchers_tell_sliced(pool);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_tickets_serve(pool);
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	again = kvp_quarantine_left_locked(pool);
 	if (kvp_scan_wanted_locked(pool))
 		again = min(again, READ_ONCE(pool->host->scan_ns));
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return again;
 }
 
@@ -94,18 +93,18 @@ void kvp_pool_tell(struct kvp_pool *pool, struct kvp_client *client)
 
 	if (likely(!READ_ONCE(pool->nr_waits)))
 		return;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (client)
 		kvp_watcher_tell_locked(client);
 	serve = !list_empty(&pool->tickets) && pool->served != pool->came_back;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (serve)
 		kvp_tickets_serve(pool);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	/* Of a quarantine once: then it is known when it ends. */
 	soon = kvp_scan_wanted_locked(pool) || pool->quarantine_new;
 	pool->quarantine_new = false;
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	if (soon && pool->host->scan_soon)
 		pool->host->scan_soon(pool->host);
 }

@@ -160,7 +160,7 @@ struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id)
 	struct kvp_seq *seq;
 	int err;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	seq = kvp_ids_find_locked(&call->client->seqs, id, &err);
 	if (!seq) {
 		reason = err == -ESTALE ? KVP_REASON_GENERATION : KVP_REASON_NO_SEQ;
@@ -173,7 +173,7 @@ struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id)
 		if (kvp_seq_unsettled(seq))
 			kvp_seq_settle_sliced(pool, seq);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return seq ? seq : ERR_PTR(kvp_fail(call, err, reason, 0));
 }
 
@@ -385,11 +385,11 @@ void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 token
 	/* Without blocks by the token, there are only the ids. */
 	u64 node = pool->parts_per_node ? kvp_nodes_for(pool, seq->reserved) : seq->runs.nr;
 	u64 least = kvp_nodes_for(pool, tokens);
-	u32 touched = 0;
 	u64 first, most;
 
 	while (node > tokens / pool->index_tokens) {
-		most = max((KVP_SLICE - touched) / step, 1U);
+		kvp_slice_next(pool, step);
+		most = 1 + (KVP_SLICE - 1 - min_t(u32, pool->touched, KVP_SLICE - 1)) / step;
 		first = kvp_seq_drop_own_locked(pool, seq, node,
 						max(least, node - min(node, most)));
 		if (first == node) {
@@ -398,7 +398,8 @@ void kvp_seq_shrink_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 token
 			first--;
 			kvp_seq_drop_last_locked(pool, seq, node, tokens);
 		}
-		kvp_slice_step(pool, &touched, (node - first) * step);
+		/* The first of them is counted already. */
+		pool->touched += (node - first - 1) * step;
 		node = first;
 	}
 }
@@ -420,7 +421,6 @@ static void kvp_seq_move_tail_locked(struct kvp_pool *pool, struct kvp_seq *seq,
  */
 void kvp_seq_set_tail_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 nr_published)
 {
-	u32 touched = 0;
 	u32 tail;
 
 	while (seq->nr_published > nr_published) {
@@ -432,15 +432,17 @@ void kvp_seq_set_tail_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u64 nr_
 		/* A private node: the twin in the tree is found from its children. */
 		tail = pool->nodes[seq->tail].parent;
 		kvp_seq_move_tail_locked(pool, seq, tail, seq->nr_published - 1);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 
-static void kvp_seq_drop_pending_locked(struct kvp_pool *pool, struct kvp_seq *seq)
+static void kvp_seq_drop_pending_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	while (seq->nr_pending) {
-		const struct kvp_pending *pending = &seq->pending[--seq->nr_pending];
+		const struct kvp_pending *pending = &seq->pending[seq->nr_pending - 1];
 
+		kvp_slice_next(pool, 1);
+		seq->nr_pending--;
 		kvp_seq_drop_block_locked(pool, seq, pending->family, pending->src);
 	}
 }
@@ -466,7 +468,7 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 		kvp_ids_del_locked(&client->seqs, seq->id);
 		kvp_less_locked(client->account, KVP_SEQS, 1);
 	}
-	kvp_seq_drop_pending_locked(pool, seq);
+	kvp_seq_drop_pending_sliced(pool, seq);
 	if (seq->tail != KVP_NIL)
 		kvp_node_put_locked(pool, seq->tail);
 	kvp_seq_shrink_sliced(pool, seq, 0);
@@ -476,14 +478,14 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 	if (seq->root != KVP_NIL)
 		kvp_node_unuse_locked(pool, seq->root);
 	kvp_uses_free_sliced(seq, seq->uses, seq->max_uses);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 
 	kvp_client_free(client, seq->late, seq->max_late * sizeof(*seq->late));
 	kvp_vec_exit(client, &seq->runs);
 	for (i = 0; i < pool->nr_families; i++)
 		kvp_vec_exit(client, &seq->table[i]);
 	kvp_client_free(client, seq, kvp_seq_size(pool));
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 }
 
 /**
@@ -499,9 +501,9 @@ int kvp_op_seq_free(struct kvp_call *call)
 
 	if (IS_ERR(seq))
 		return PTR_ERR(seq);
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	kvp_seq_end_life_sliced(seq);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 	return 0;
 }
 
@@ -516,9 +518,9 @@ void kvp_seq_undo(struct kvp_call *call, u64 id)
 
 	if (IS_ERR(seq))
 		return;
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	kvp_seq_end_life_sliced(seq);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 }
 
 /**
@@ -539,9 +541,9 @@ int kvp_op_seq_copied(struct kvp_call *call)
 	err = kvp_seq_late_room(call, seq, seq->nr_pending, &late);
 	if (!err && seq->nr_pending) {
 		kvp_seq_late_use(seq, &late);
-		spin_lock(&call->pool->lock);
-		kvp_seq_drop_pending_locked(call->pool, seq);
-		spin_unlock(&call->pool->lock);
+		kvp_lock(call->pool);
+		kvp_seq_drop_pending_sliced(call->pool, seq);
+		kvp_unlock(call->pool);
 	}
 	kvp_seq_end(seq);
 	return err;
@@ -570,9 +572,9 @@ int kvp_op_seq_advance(struct kvp_call *call)
 	} else {
 		seq->computed = arg->computed;
 		if (pool->has_windows) {
-			spin_lock(&pool->lock);
+			kvp_lock(pool);
 			kvp_seq_move_windows_sliced(pool, seq);
-			spin_unlock(&pool->lock);
+			kvp_unlock(pool);
 		} else {
 			seq->windowed = arg->computed;
 		}
@@ -680,7 +682,7 @@ int kvp_op_seq_truncate(struct kvp_call *call)
 					&late);
 	if (!err) {
 		kvp_seq_late_use(seq, &late);
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		kvp_exports_give_up_locked(pool, seq, arg->tokens);
 		kvp_seq_set_tail_sliced(pool, seq, min(seq->nr_published,
 						       arg->tokens / pool->index_tokens));
@@ -688,7 +690,7 @@ int kvp_op_seq_truncate(struct kvp_call *call)
 		kvp_cut_lengths_locked(seq, arg->tokens);
 		seq->owns_end = false;
 		kvp_forget_tokens_locked(pool, seq);
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 	}
 	kvp_seq_end(seq);
 	return err;

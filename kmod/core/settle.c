@@ -58,10 +58,10 @@ static void kvp_quarantine_leave_sliced(struct kvp_pool *pool, struct kvp_client
 		WRITE_ONCE(pool->nr_waits, pool->nr_waits - 1);
 	client->account->dead = NULL;
 	kvp_account_end_locked(pool, client->account);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_client_exit(client);
 	kfree(client);
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 }
 
 static void kvp_fenced_put_sliced(struct kvp_pool *pool, struct kvp_client *client)
@@ -158,10 +158,10 @@ static u64 kvp_windows_to(const struct kvp_seq *seq)
 }
 
 /* Blocks of window families up to which one step moves, so that it touches a slice at most. */
-static u64 kvp_windows_step(const struct kvp_pool *pool, u32 touched)
+static u64 kvp_windows_step(const struct kvp_pool *pool)
 {
 	u64 tokens = KVP_MAX_SEQ_TOKENS;
-	u32 slots = max((KVP_SLICE - min_t(u32, touched, KVP_SLICE)) / pool->nr_families, 1U);
+	u32 slots = max((KVP_SLICE - 1 - pool->touched) / pool->nr_families, 1U);
 	u32 i;
 
 	for (i = 0; i < pool->nr_families; i++)
@@ -170,10 +170,9 @@ static u64 kvp_windows_step(const struct kvp_pool *pool, u32 touched)
 	return tokens;
 }
 
-/* Release what only held rows before the window at @to. Returns blocks. */
-static u32 kvp_windows_release_locked(struct kvp_pool *pool, struct kvp_seq *seq, u64 to)
+/* Release what only held rows before the window at @to. */
+static void kvp_windows_release_locked(struct kvp_pool *pool, struct kvp_seq *seq, u64 to)
 {
-	u32 released = 0;
 	u64 slot, end;
 	u32 i;
 
@@ -185,17 +184,17 @@ static u32 kvp_windows_release_locked(struct kvp_pool *pool, struct kvp_seq *seq
 			continue;
 		slot = kvp_window_start(family, seq->windowed) / family->desc.block_tokens;
 		end = kvp_window_start(family, to) / family->desc.block_tokens;
-		for (; slot < end; slot++, released++) {
+		for (; slot < end; slot++) {
 			kvp_block_release_locked(pool, family, table->at[slot]);
 			table->at[slot] = KVP_NIL;
+			pool->touched++;
 		}
 	}
 	seq->windowed = to;
-	return released;
 }
 
 /* Returns whether they are where they may be; else the rest is for the next hold of the lock. */
-static bool kvp_windows_move_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 *touched)
+static bool kvp_windows_move_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	u64 to;
 
@@ -205,10 +204,11 @@ static bool kvp_windows_move_locked(struct kvp_pool *pool, struct kvp_seq *seq, 
 	}
 	to = kvp_windows_to(seq);
 	while (seq->windowed < to) {
-		if (*touched >= KVP_SLICE)
+		if (kvp_slice_over(pool, pool->nr_families))
 			return false;
-		*touched += 1 + kvp_windows_release_locked(pool, seq,
-			min(to, seq->windowed + kvp_windows_step(pool, *touched)));
+		kvp_windows_release_locked(pool, seq,
+					   min(to, seq->windowed + kvp_windows_step(pool)));
+		pool->touched++;
 	}
 	return true;
 }
@@ -310,19 +310,18 @@ static u32 kvp_late_ready(const struct kvp_seq *seq)
 }
 
 /* Returns whether all that wait for nothing are gone; else the rest is for the next hold. */
-static bool kvp_late_end_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 *touched)
+static bool kvp_late_end_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	u32 ready = kvp_late_ready(seq);
-	u32 step = 1 + pool->parts_per_node;
 
 	while (seq->late_gone < ready) {
 		const struct kvp_late *late = &seq->late[seq->late_gone];
 
-		if (*touched && *touched + step > KVP_SLICE)
+		if (kvp_slice_over(pool, 1))
 			return false;
+		pool->touched++;
 		kvp_block_come_back_locked(pool, &pool->family[late->family], late->block);
 		seq->late_gone++;
-		*touched += step;
 	}
 	/* What is left moves to the front when it gets other memory. */
 	if (seq->late_gone == seq->nr_late) {
@@ -335,15 +334,15 @@ static bool kvp_late_end_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 
 /* ---- settling ------------------------------------------------------------------------------ */
 
 /* As much as this hold of the lock may touch. Returns whether that is all. */
-static bool kvp_seq_settle_locked(struct kvp_pool *pool, struct kvp_seq *seq, u32 *touched)
+static bool kvp_seq_settle_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	bool all;
 
 	kvp_uses_pass_locked(seq);
-	all = kvp_late_end_locked(pool, seq, touched) &&
-	      (seq->zombie || kvp_windows_move_locked(pool, seq, touched));
+	all = kvp_late_end_locked(pool, seq) &&
+	      (seq->zombie || kvp_windows_move_locked(pool, seq));
 	/* They lie side by side. For what comes after: this must go on if it began a hold. */
-	*touched += seq->nr_uses / 8;
+	pool->touched += seq->nr_uses / 8;
 	return all;
 }
 
@@ -363,14 +362,8 @@ static void kvp_seq_unfence_locked(struct kvp_pool *pool, struct kvp_seq *seq)
  */
 void kvp_seq_settle_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
 {
-	u32 touched = 0;
-
-	while (!kvp_seq_settle_locked(pool, seq, &touched)) {
-		spin_unlock(&pool->lock);
-		cond_resched();
-		spin_lock(&pool->lock);
-		touched = 0;
-	}
+	while (!kvp_seq_settle_locked(pool, seq))
+		kvp_let_others_in(pool);
 	kvp_seq_unfence_locked(pool, seq);
 }
 
@@ -381,63 +374,54 @@ void kvp_seq_settle_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
  */
 void kvp_seq_move_windows_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
 {
-	u32 touched = 0;
-
-	while (!kvp_windows_move_locked(pool, seq, &touched)) {
-		spin_unlock(&pool->lock);
-		cond_resched();
-		spin_lock(&pool->lock);
-		touched = 0;
-	}
+	while (!kvp_windows_move_locked(pool, seq))
+		kvp_let_others_in(pool);
 }
 
 /*
  * Each returns whether it has done what can be done now. If not, what is settled is first in the
  * list and comes again.
  */
-static bool kvp_seq_fenced_sliced(struct kvp_pool *pool, struct kvp_seq *seq, u32 *touched)
+static bool kvp_seq_fenced_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	struct kvp_client *client = seq->client;
 
 	/* Its call settles it itself. Pairs with kvp_seq_end(). */
 	if (smp_load_acquire(&seq->busy))
 		return true;
-	if (!kvp_seq_settle_locked(pool, seq, touched))
+	if (!kvp_seq_settle_locked(pool, seq))
 		return false;
 	if (!seq->zombie) {
 		kvp_seq_unfence_locked(pool, seq);
 	} else if (!seq->nr_uses) {
 		kvp_fenced_unlist_locked(pool, &seq->fenced);
 		kvp_seq_free_sliced(seq);
-		*touched = 0;
 		kvp_fenced_put_sliced(pool, client);
 	}
 	return true;
 }
 
-static bool kvp_hold_fenced_sliced(struct kvp_pool *pool, struct kvp_hold *hold, u32 *touched)
+static bool kvp_hold_fenced_sliced(struct kvp_pool *pool, struct kvp_hold *hold)
 {
 	struct kvp_client *client = hold->fenced.client;
-	u32 step = 1 + pool->parts_per_node;
 
 	if (!kvp_fence_passed_locked(client, hold->fence.timeline, hold->fence.value))
 		return true;
 	while (hold->nr) {
 		u32 at = hold->block[hold->nr - 1];
 
-		if (*touched && *touched + step > KVP_SLICE)
+		if (kvp_slice_over(pool, 1))
 			return false;
+		pool->touched++;
 		kvp_block_come_back_locked(pool, &pool->family[at >> KVP_HOLD_SHIFT],
 					   at & KVP_BLOCK_INDEX_MASK);
 		kvp_less_locked(client->account, KVP_USES, 1);
 		hold->nr--;
-		*touched += step;
 	}
 	kvp_fenced_unlist_locked(pool, &hold->fenced);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	kvp_client_free(client, hold, kvp_hold_size(hold->room));
-	spin_lock(&pool->lock);
-	*touched = 0;
+	kvp_lock(pool);
 	kvp_fenced_put_sliced(pool, client);
 	return true;
 }
@@ -499,15 +483,13 @@ bool kvp_export_settled_sliced(struct kvp_pool *pool, struct kvp_export *export)
 	return list_empty(&export->fenced.list);
 }
 
-static bool kvp_fenced_settle_sliced(struct kvp_pool *pool, struct kvp_fenced *fenced, u32 *touched)
+static bool kvp_fenced_settle_sliced(struct kvp_pool *pool, struct kvp_fenced *fenced)
 {
 	switch (fenced->kind) {
 	case KVP_FENCED_SEQ:
-		return kvp_seq_fenced_sliced(pool, container_of(fenced, struct kvp_seq, fenced),
-					     touched);
+		return kvp_seq_fenced_sliced(pool, container_of(fenced, struct kvp_seq, fenced));
 	case KVP_FENCED_HOLD:
-		return kvp_hold_fenced_sliced(pool, container_of(fenced, struct kvp_hold, fenced),
-					      touched);
+		return kvp_hold_fenced_sliced(pool, container_of(fenced, struct kvp_hold, fenced));
 	case KVP_FENCED_EXPORT:
 		return kvp_export_fenced_sliced(pool, container_of(fenced, struct kvp_export,
 								   fenced));
@@ -524,7 +506,6 @@ static bool kvp_fenced_settle_sliced(struct kvp_pool *pool, struct kvp_fenced *f
 void kvp_settle_sliced(struct kvp_pool *pool)
 {
 	u32 left = pool->nr_fenced;
-	u32 touched = 0;
 
 	lockdep_assert_held(&pool->lock);
 	while (left && !list_empty(&pool->fenced)) {
@@ -532,16 +513,13 @@ void kvp_settle_sliced(struct kvp_pool *pool)
 							     list);
 
 		list_move_tail(&fenced->list, &pool->fenced);
-		if (kvp_fenced_settle_sliced(pool, fenced, &touched)) {
+		if (kvp_fenced_settle_sliced(pool, fenced)) {
 			left--;
-			kvp_slice_step(pool, &touched, 1);
+			kvp_slice_step(pool, 1);
 			continue;
 		}
 		list_move(&fenced->list, &pool->fenced);
-		spin_unlock(&pool->lock);
-		cond_resched();
-		spin_lock(&pool->lock);
-		touched = 0;
+		kvp_let_others_in(pool);
 	}
 }
 
@@ -551,7 +529,6 @@ void kvp_settle_sliced(struct kvp_pool *pool)
 static void kvp_seq_to_zombie_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
 {
 	struct kvp_account *account = seq->client->account;
-	u32 touched = 0;
 	u32 i;
 	u64 j;
 
@@ -568,12 +545,14 @@ static void kvp_seq_to_zombie_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
 
 			if (index != KVP_NIL)
 				kvp_block_hold_back_locked(pool, &pool->family[i], index);
-			kvp_slice_step(pool, &touched, 1);
+			kvp_slice_step(pool, 1);
 		}
 	}
-	for (i = 0; i < seq->nr_pending; i++)
+	for (i = 0; i < seq->nr_pending; i++) {
 		kvp_block_hold_back_locked(pool, &pool->family[seq->pending[i].family],
 					   seq->pending[i].src);
+		kvp_slice_step(pool, 1);
+	}
 	kvp_seq_end(seq);
 }
 
@@ -599,9 +578,9 @@ void kvp_uses_free_sliced(struct kvp_seq *seq, struct kvp_open_use *uses, u32 ma
 {
 	if (!uses || uses == seq->first_use)
 		return;
-	spin_unlock(&seq->client->pool->lock);
+	kvp_unlock(seq->client->pool);
 	kvp_client_free(seq->client, uses, max * sizeof(*uses));
-	spin_lock(&seq->client->pool->lock);
+	kvp_lock(seq->client->pool);
 }
 
 /* ---- the end of a client --------------------------------------------------------------------- */
@@ -656,11 +635,11 @@ void kvp_quarantine_exit(struct kvp_pool *pool)
 {
 	struct kvp_client *client;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	list_for_each_entry(client, &pool->quarantine, list)
 		client->deadline = 0;
 	kvp_settle_sliced(pool);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 }
 
 static u64 kvp_held_back_locked(const struct kvp_pool *pool)
@@ -689,7 +668,7 @@ int kvp_op_reap(struct kvp_call *call)
 
 	arg->clients = 0;
 	arg->blocks = 0;
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	/* Some may be over by themselves. */
 	kvp_settle_sliced(pool);
 	list_for_each_entry(client, &pool->quarantine, list) {
@@ -704,6 +683,6 @@ int kvp_op_reap(struct kvp_call *call)
 	arg->blocks = before - min(before, kvp_held_back_locked(pool));
 	if (!arg->clients && arg->client)
 		err = kvp_fail(call, -ENOENT, KVP_REASON_NO_CLIENT, 0);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return err;
 }

@@ -175,18 +175,18 @@ void kvp_take_free_sliced(struct kvp_client *client, const struct kvp_need *need
 			  struct kvp_taken *taken)
 {
 	struct kvp_pool *pool = client->pool;
-	u32 touched = 0;
 	u32 i, index;
+	u64 most;
 
 	for (i = 0; i < pool->nr_families; i++) {
 		struct kvp_family *family = &pool->family[i];
 
 		while (taken->nr_blocks[i] < need->blocks[i] && family->free != KVP_NIL) {
-			u64 most = min_t(u64, need->blocks[i] - taken->nr_blocks[i],
-					 KVP_SLICE - touched);
-
-			kvp_slice_step(pool, &touched,
-				       kvp_take_blocks_locked(family, client->slot, most, taken));
+			/* The first one, and that which was the last one until now. */
+			kvp_slice_next(pool, 2);
+			most = min_t(u64, need->blocks[i] - taken->nr_blocks[i],
+				     KVP_SLICE - pool->touched);
+			pool->touched += kvp_take_blocks_locked(family, client->slot, most, taken);
 		}
 	}
 	while (taken->nr_nodes < need->nodes && pool->free_node != KVP_NIL) {
@@ -199,7 +199,7 @@ void kvp_take_free_sliced(struct kvp_client *client, const struct kvp_need *need
 		taken->nr_nodes++;
 		/* Its ids will be written as soon as the lock is free. */
 		prefetchw(kvp_node_tokens(pool, index));
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	while (taken->nr_digests < need->digests && pool->free_digest != KVP_NIL) {
 		index = pool->free_digest;
@@ -208,7 +208,7 @@ void kvp_take_free_sliced(struct kvp_client *client, const struct kvp_need *need
 		pool->digests[index].next = taken->digests;
 		taken->digests = index;
 		taken->nr_digests++;
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 
@@ -334,7 +334,6 @@ int kvp_take_sliced(struct kvp_call *call, const struct kvp_need *need,
 void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken)
 {
 	struct kvp_pool *pool = client->pool;
-	u32 touched = 0;
 	u32 i, index;
 
 	for (i = 0; i < pool->nr_families; i++) {
@@ -346,7 +345,7 @@ void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken)
 			taken->nr_blocks[i]--;
 			kvp_uncharge_locked(pool, i, client->slot, 1);
 			kvp_block_to_free_locked(family, index);
-			kvp_slice_step(pool, &touched, 1);
+			kvp_slice_step(pool, 1);
 		}
 		taken->last[i] = KVP_NIL;
 	}
@@ -355,14 +354,14 @@ void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken)
 		taken->nodes = pool->nodes[index].next;
 		taken->nr_nodes--;
 		kvp_node_to_free_locked(pool, index);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	while (taken->nr_digests) {
 		index = taken->digests;
 		taken->digests = pool->digests[index].next;
 		taken->nr_digests--;
 		kvp_digest_to_free_locked(pool, index);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 

@@ -60,7 +60,6 @@ void kvp_seq_grow_sliced(struct kvp_pool *pool, struct kvp_seq *seq, struct kvp_
 {
 	u64 nodes = kvp_nodes_for(pool, tokens);
 	u64 now = ktime_get_coarse_ns();
-	u32 touched = 0;
 	u32 i;
 
 	for (i = 0; i < pool->nr_families; i++) {
@@ -69,16 +68,18 @@ void kvp_seq_grow_sliced(struct kvp_pool *pool, struct kvp_seq *seq, struct kvp_
 		struct kvp_vec *table = &seq->table[i];
 
 		while (table->nr < slots) {
-			u64 nr = min_t(u64, slots - table->nr, KVP_SLICE - touched);
+			u64 nr;
 
+			kvp_slice_next(pool, 1);
+			nr = min_t(u64, slots - table->nr, KVP_SLICE - pool->touched);
 			kvp_taken_blocks_locked(family, taken, now, &table->at[table->nr], nr);
 			table->nr += nr;
-			kvp_slice_step(pool, &touched, nr);
+			pool->touched += nr - 1;
 		}
 	}
 	while (seq->runs.nr < nodes) {
 		seq->runs.at[seq->runs.nr++] = kvp_taken_node_locked(pool, taken);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 
@@ -92,7 +93,6 @@ void kvp_seq_grow_sliced(struct kvp_pool *pool, struct kvp_seq *seq, struct kvp_
 void kvp_seq_attach_extras_sliced(struct kvp_pool *pool, struct kvp_seq *seq,
 				  const struct kvp_ids_in *in, struct kvp_taken *taken)
 {
-	u32 touched = 0;
 	u32 i;
 
 	for (i = kvp_extras_from(in, seq->nr_published); i < in->nr_extras; i++) {
@@ -100,7 +100,7 @@ void kvp_seq_attach_extras_sliced(struct kvp_pool *pool, struct kvp_seq *seq,
 
 		pool->nodes[seq->runs.at[extra->node]].extra =
 			kvp_taken_digest_locked(pool, taken, extra->digest);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 

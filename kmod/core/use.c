@@ -17,7 +17,6 @@
  * @claimed: entries before this one are checked, and their sequences claimed
  * @holds: kvp_fenced.list: one for each run of entries of blocks with the same fence
  * @hold: the one to which the next entry of a block belongs
- * @touched: blocks touched in this hold of the lock
  */
 struct kvp_using {
 	struct kvp_call *call;
@@ -26,7 +25,6 @@ struct kvp_using {
 	u32 claimed;
 	struct list_head holds;
 	struct kvp_hold *hold;
-	u32 touched;
 };
 
 /* ---- holds ---------------------------------------------------------------------- */
@@ -76,18 +74,17 @@ static void kvp_holds_drop(struct kvp_using *using)
 
 	list_for_each_entry_safe(fenced, next, &using->holds, list) {
 		struct kvp_hold *hold = kvp_hold_of(fenced);
-		u32 touched = 0;
 
-		spin_lock(&pool->lock);
+		kvp_lock(pool);
 		while (hold->nr) {
 			u32 at = hold->block[--hold->nr];
 
 			/* The client has it all the same. */
 			kvp_block_come_back_locked(pool, &pool->family[at >> KVP_HOLD_SHIFT],
 						   at & KVP_BLOCK_INDEX_MASK);
-			kvp_slice_step(pool, &touched, 1);
+			kvp_slice_step(pool, 1);
 		}
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		list_del(&fenced->list);
 		kvp_client_free(using->call->client, hold, kvp_hold_size(hold->room));
 	}
@@ -182,7 +179,7 @@ static int kvp_use_check_shared_sliced(struct kvp_using *using, u32 i, const str
 			kvp_settle_sliced(pool);
 		if (node->state != KVP_NODE_PRIVATE || node->uses > 1)
 			return kvp_fail(using->call, -EBUSY, KVP_REASON_SHARED, i);
-		kvp_slice_step(pool, &using->touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	return 0;
 }
@@ -242,10 +239,9 @@ static int kvp_use_room_sliced(struct kvp_using *using, struct kvp_seq *seq)
 		return 0;
 	max = min_t(u32, max(2 * has, need), KVP_MAX_USES);
 	kvp_spare_uses_drop_sliced(seq);
-	spin_unlock(&client->pool->lock);
+	kvp_unlock(client->pool);
 	uses = kvp_client_alloc(client, max * sizeof(*uses));
-	spin_lock(&client->pool->lock);
-	using->touched = 0;
+	kvp_lock(client->pool);
 	if (IS_ERR(uses))
 		return PTR_ERR(uses);
 	seq->spare_uses = uses;
@@ -302,9 +298,9 @@ static int kvp_use_claim_sliced(struct kvp_using *using, u32 i)
 	if (!err) {
 		err = kvp_use_room_sliced(using, seq);
 		if (err) {
-			spin_unlock(&using->call->pool->lock);
+			kvp_unlock(using->call->pool);
 			err = kvp_fail_alloc(using->call, err);
-			spin_lock(&using->call->pool->lock);
+			kvp_lock(using->call->pool);
 		}
 	}
 	if (!err) {
@@ -430,11 +426,11 @@ static int kvp_use_sliced(struct kvp_using *using)
 		if (err)
 			break;
 		using->claimed++;
-		kvp_slice_step(pool, &using->touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	for (i = 0; !err && i < using->nr; i++) {
 		kvp_use_add_locked(using, i);
-		kvp_slice_step(pool, &using->touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	for (i = 0; i < using->claimed; i++) {
 		struct kvp_seq *seq;
@@ -445,7 +441,7 @@ static int kvp_use_sliced(struct kvp_using *using)
 		seq = kvp_use_seq_locked(using, i);
 		if (seq && seq->claimer == using->call)
 			kvp_use_unclaim_sliced(seq);
-		kvp_slice_step(pool, &using->touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	return err;
 }
@@ -478,9 +474,9 @@ int kvp_op_use(struct kvp_call *call)
 	using.hold = kvp_hold_of(list_first_entry(&using.holds, struct kvp_fenced, list));
 	if (raw)
 		mutex_lock(&client->raw_lock);
-	spin_lock(&call->pool->lock);
+	kvp_lock(call->pool);
 	err = kvp_use_sliced(&using);
-	spin_unlock(&call->pool->lock);
+	kvp_unlock(call->pool);
 	/* Its references go before those of the client can. */
 	kvp_holds_drop(&using);
 	if (raw)

@@ -69,7 +69,6 @@ static void kvp_stats_add_account_locked(struct kvp_pool *pool, struct kvp_famil
 static void kvp_stats_user_sliced(struct kvp_pool *pool, struct kvp_stats *stats,
 				  struct kvp_family_stats *families, const struct kvp_user *user)
 {
-	u32 touched = 0;
 	u32 i;
 
 	kvp_stats_add_user_locked(pool, stats, families, user);
@@ -80,7 +79,7 @@ static void kvp_stats_user_sliced(struct kvp_pool *pool, struct kvp_stats *stats
 			stats->nr_clients += pool->account[i]->live;
 			kvp_stats_add_account_locked(pool, families, pool->account[i]);
 		}
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 }
 
@@ -139,7 +138,6 @@ static void kvp_stats_counters_locked(const struct kvp_counters *counters,
 static void kvp_stats_pool_sliced(struct kvp_pool *pool, struct kvp_stats *stats,
 				  struct kvp_family_stats *families)
 {
-	u32 touched = 0;
 	u32 i;
 
 	stats->metadata_bytes = pool->metadata_bytes;
@@ -151,13 +149,13 @@ static void kvp_stats_pool_sliced(struct kvp_pool *pool, struct kvp_stats *stats
 	}
 	for (i = 0; i < pool->nr_users; i++) {
 		kvp_stats_add_user_locked(pool, stats, families, pool->user[i]);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	for (i = 0; i < pool->nr_accounts; i++) {
 		stats->nr_clients += pool->account[i]->live;
 		stats->quarantined += !!pool->account[i]->dead;
 		kvp_stats_add_account_locked(pool, families, pool->account[i]);
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
 	stats->tickets_waiting = pool->nr_queued;
 }
@@ -199,14 +197,14 @@ int kvp_op_stats(struct kvp_call *call)
 	if (!kvp_may_stat(call))
 		return kvp_fail(call, -EACCES, KVP_REASON_RIGHT_ADMIN, 0);
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_settle_sliced(pool);
 	if (of_uid && arg->client <= U32_MAX)
 		user = kvp_user_find_sliced(pool, arg->client);
 	else if (arg->client && arg->client != KVP_STATS_SELF)
 		account = kvp_account_find_sliced(pool, arg->client, true);
 	if (!account || (of_uid && !user)) {
-		spin_unlock(&pool->lock);
+		kvp_unlock(pool);
 		return kvp_fail(call, -ENOENT, KVP_REASON_NO_CLIENT, 0);
 	}
 	/* The rest is output, and the caller's until now. */
@@ -224,7 +222,7 @@ int kvp_op_stats(struct kvp_call *call)
 		kvp_stats_client_locked(pool, arg, families, account);
 	else
 		kvp_stats_pool_sliced(pool, arg, families);
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	return 0;
 }
 
@@ -267,7 +265,6 @@ static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp
 
 /**
  * struct kvp_dump - a dump on its way
- * @touched: blocks touched in this hold of the lock; 0: it is a new one
  * @steps: nodes passed on the way to roots: their number for all blocks is not bounded by the
  *         blocks' number, so the call ends when there were many
  * @node: the published node dumped last in this hold of the lock, or KVP_NIL: a path that leads
@@ -276,12 +273,19 @@ static enum kvp_why kvp_block_why_locked(struct kvp_pool *pool, const struct kvp
  * @cut: it was invalidated
  */
 struct kvp_dump {
-	u32 touched;
 	u32 steps;
 	u32 node;
 	u8 space[KVP_DIGEST_LEN];
 	bool cut;
 };
+
+/* One more block or node; in a new hold of the lock nothing is known any more. */
+static void kvp_dump_next_sliced(struct kvp_pool *pool, struct kvp_dump *dump, u32 n)
+{
+	if (kvp_slice_over(pool, n))
+		dump->node = KVP_NIL;
+	kvp_slice_next(pool, n);
+}
 
 /*
  * The namespace of a node, and whether it was invalidated: up to its root, or to what is known.
@@ -295,10 +299,8 @@ static void kvp_dump_path_sliced(struct kvp_pool *pool, u32 index, struct kvp_du
 	/* So the whole path stays meanwhile. */
 	pool->nodes[index].refs++;
 	while (at != dump->node && pool->nodes[at].state != KVP_NODE_ROOT) {
-		kvp_slice_step(pool, &dump->touched, 1);
+		kvp_dump_next_sliced(pool, dump, 1);
 		dump->steps++;
-		if (!dump->touched)
-			dump->node = KVP_NIL;
 		at = pool->nodes[at].parent;
 		cut |= !!(pool->nodes[at].flags & KVP_NODE_CUT);
 	}
@@ -312,17 +314,17 @@ static void kvp_dump_path_sliced(struct kvp_pool *pool, u32 index, struct kvp_du
 }
 
 static void kvp_dump_node_sliced(struct kvp_pool *pool, const struct kvp_family *family,
-				 u32 index, struct kvp_block_entry *entry,
+				 u32 block, struct kvp_block_entry *entry,
 				 struct kvp_dump *dump)
 {
+	u32 index = family->blocks[block].node;
 	const struct kvp_node *node = &pool->nodes[index];
 	const u32 *part = kvp_node_parts(pool, index) + family->first_part;
 
 	entry->node = index;
 	entry->depth = node->depth;
 	entry->tag = node->tag;
-	while (entry->part + 1 < family->parts &&
-	       kvp_block_id(family, part[entry->part]) != entry->block)
+	while (entry->part + 1 < family->parts && part[entry->part] != block)
 		entry->part++;
 	if (node->depth > 1) {
 		part = kvp_node_parts(pool, node->parent) + family->first_part;
@@ -361,7 +363,7 @@ static void kvp_dump_block_sliced(struct kvp_call *call, const struct kvp_family
 	if (block->count)
 		entry->held_back = block->held_back;
 	if (block->node != KVP_NIL)
-		kvp_dump_node_sliced(pool, family, block->node, entry, dump);
+		kvp_dump_node_sliced(pool, family, index, entry, dump);
 }
 
 /**
@@ -379,7 +381,6 @@ int kvp_op_block_dump(struct kvp_call *call)
 	struct kvp_dump dump = { .node = KVP_NIL };
 	u64 now = ktime_get_ns();
 	u64 first, nr, i;
-	u32 touches;
 	int err;
 
 	err = kvp_check_family(call, &arg->family);
@@ -389,18 +390,15 @@ int kvp_op_block_dump(struct kvp_call *call)
 	first = min_t(u64, arg->cursor, family->nr_blocks);
 	nr = min_t(u64, arg->nr_entries, family->nr_blocks - first);
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	if (!first)
 		kvp_settle_sliced(pool);
 	for (i = 0; i < nr && dump.steps < KVP_DUMP_STEPS; i++) {
+		/* The block, and the first one of its node's parent. */
+		kvp_dump_next_sliced(pool, &dump, 2);
 		kvp_dump_block_sliced(call, family, first + i, &entries[i], now, &dump);
-		/* Why it is idle depends on all blocks of its node. */
-		touches = entries[i].state == KVP_BLOCK_IDLE ? 1 + pool->parts_per_node : 1;
-		kvp_slice_step(pool, &dump.touched, touches);
-		if (!dump.touched)
-			dump.node = KVP_NIL;
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	arg->nr_entries = i;
 	arg->cursor = first + i;
 	arg->total = family->nr_blocks;
@@ -475,11 +473,10 @@ int kvp_op_client_list(struct kvp_call *call)
 	struct kvp_pool *pool = call->pool;
 	u64 now = ktime_get_ns();
 	u32 room = arg->nr_entries;
-	u32 touched = 0;
 	u32 seen = 0;
 	u32 i;
 
-	spin_lock(&pool->lock);
+	kvp_lock(pool);
 	kvp_settle_sliced(pool);
 	for (i = 0; i < pool->nr_accounts; i++) {
 		const struct kvp_account *account = pool->account[i];
@@ -489,9 +486,9 @@ int kvp_op_client_list(struct kvp_call *call)
 				kvp_list_account_locked(pool, account, now, &entries[seen]);
 			seen++;
 		}
-		kvp_slice_step(pool, &touched, 1);
+		kvp_slice_step(pool, 1);
 	}
-	spin_unlock(&pool->lock);
+	kvp_unlock(pool);
 	arg->nr_entries = min(seen, room);
 	arg->total = seen;
 	return 0;

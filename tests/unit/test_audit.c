@@ -177,7 +177,8 @@ START_TEST(test_counts_of_blocks)
 	plant(family(0)->blocks[at].count, 2, F(COUNT, 0, at, 2, 1));
 	plant(family(0)->blocks[twice].count, 1, F(COUNT, 0, twice, 1, 2));
 	plant(family(0)->blocks[shared].count, 7, F(COUNT, 0, shared, 7, 2));
-	plant(family(0)->blocks[idle].count, 1, F(COUNT, 0, idle, 1, 0));
+	plant(family(0)->blocks[idle].count, 1, F(COUNT, 0, idle, 1, 0),
+	      F(NODE, NONE, idle_leaf, 0, 1));
 	plant(*slot, at, F(COUNT, 0, at, 1, 2), F(COUNT, 0, *slot, 2, 1));
 	plant(pending->src, at, F(COUNT, pending->family, src, 2, 1),
 	      F(COUNT, pending->family, at, 1, 2));
@@ -352,6 +353,7 @@ START_TEST(test_uses_and_references_of_nodes)
 	plant(nodes[root].uses, 9, F(NODE, NONE, root, 9, 3));
 	plant(nodes[last].uses, 4, F(NODE, NONE, last, 4, nodes[last].uses));
 	plant(nodes[idle_leaf].uses, 1, F(NODE, NONE, idle_leaf, 1, 0));
+	plant(nodes[idle_leaf].held, 1, F(NODE, NONE, idle_leaf, 1, 0));
 	plant(nodes[pool->free_node].refs, 1, F(NODE, NONE, pool->free_node, 1, 0));
 
 	spin_lock(&pool->lock);

@@ -356,10 +356,9 @@ static void end_by_hand(u32 index)
 	struct kvp_pool *pool = kvpt_pool_of(a);
 	struct kvp_family *family = &pool->family[0];
 	u32 block = *kvp_node_parts(pool, index);
-	u32 touched = 0;
 
 	spin_lock(&pool->lock);
-	kvp_event_removed_sliced(pool, index, &touched);
+	kvp_event_removed_sliced(pool, index);
 	family->blocks[block].node = KVP_NIL;
 	--*family->published;
 	ck_assert(kvp_block_recycle_locked(family, block));

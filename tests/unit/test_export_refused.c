@@ -210,7 +210,8 @@ START_TEST(test_no_descriptor)
 
 	for (i = 0; i < ARRAY_SIZE(errs); i++) {
 		kvpt_export_give_error = errs[i];
-		kvpt_refused(&env, a, kvpt_export(b, seq, NULL), errs[i], KVP_REASON_NONE, 0);
+		kvpt_refused(&env, a, kvpt_export(b, seq, NULL), errs[i],
+			     errs[i] == -ENOMEM ? KVP_REASON_MEMORY : KVP_REASON_NONE, 0);
 		ck_assert_int_eq(kvpt.seq_export.fd, -1);
 		ck_assert_uint_eq(kvpt.seq_export.export_id, 0);
 	}

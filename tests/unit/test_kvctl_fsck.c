@@ -80,7 +80,7 @@ START_TEST(test_fsck_words)
 		{ { KVP_FINDING_LIST, 2, 5, 7, 8 }, "list", "block 5 of family 2: in the wrong "
 		  "state, or on a list" },
 		{ { KVP_FINDING_LIST, ~0U, 5, 7, 8 }, "list", "node 5: in the wrong state" },
-		{ { KVP_FINDING_NODE, ~0U, 5, 7, 8 }, "node", "node 5: the uses or references" },
+		{ { KVP_FINDING_NODE, ~0U, 5, 7, 8 }, "node", "node 5: its uses, references or held blocks" },
 		{ { KVP_FINDING_TREE, ~0U, 5, 7, 8 }, "tree", "node 5: a link in the index" },
 		{ { KVP_FINDING_TREE, 0, 5, 7, 8 }, "tree", "block or node 5 of family 0: " },
 		{ { KVP_FINDING_CONTENT, ~0U, 5, 7, 8 }, "content", "node 5: the hash" },

@@ -149,7 +149,7 @@ expect 0 kvctl stat chat
 has out '  nodes published                                   4'
 expect 0 kvctl top chat -b -n 2 -d 0.3
 has out '1 pool, 1 client'
-like out '1 pool, 1 client; rates of the last 0\.[3-9] s'
+like out '1 pool, 1 client; rates of the last (0\.[3-9]|[1-9][0-9]*\.[0-9]) s'
 like out 'chat +0:kv +64 +57 +7 +0 +0 +0'
 like out "chat +$client +0 +$engine kvctl +[0-9]+ +\+0 +0 +1 +[0-9.]+m?s +[0-9]+ +3 +0"
 grep -q "$(printf '\033')" out && fail "codes for a terminal in the batch"

@@ -115,7 +115,7 @@ static const char *complaint(uint32_t kind)
 		[KVP_FINDING_STATE] = "the counter is not the recount",
 		[KVP_FINDING_COUNT] = "the count is not what tables and raw references add up to",
 		[KVP_FINDING_LIST] = "in the wrong state, or on a list where it does not belong",
-		[KVP_FINDING_NODE] = "the uses or references are not the recount",
+		[KVP_FINDING_NODE] = "its uses, references or held blocks are not the recount",
 		[KVP_FINDING_TREE] = "a link in the index is broken",
 		[KVP_FINDING_CONTENT] = "the hash or length is not that of the contents",
 		[KVP_FINDING_CHARGE] = "what is charged is not the recount",

@@ -31,7 +31,8 @@
  * Every call returns 0 or a negative errno. On an error nothing has changed,
  * and @reason says which of the causes of that errno it was; @where says which
  * element (of an array, of a batch, or which family) it was about. What output arrays hold
- * then is not said.
+ * then is not said. But where only the result cannot be written (EFAULT), what was done stands,
+ * unless the operation says otherwise.
  *
  * ============  ===========================================================
  * errno         meaning
@@ -58,6 +59,14 @@
  * ECANCELED     not executed, an earlier entry of the batch failed
  * ============  ===========================================================
  *
+ * The comment of each struct ends with the errors of its operation, as ERRNO/REASON. Errors of
+ * every call: EINVAL (SIZE, FLAG, RESERVED, ALIGNMENT), E2BIG/SIZE, EFAULT/POINTER,
+ * EOWNERDEAD/CLIENT_DEAD; of one with arrays: EOVERFLOW/COUNT, ENOMEM/MEMORY; of one with an id
+ * that may be a KVP_REF: EINVAL/BATCH_REF; of one that needs a pool: EBUSY/NOT_ATTACHED,
+ * EIO/DESTROYED; without the right that stands before its errors EACCES, with that right's reason;
+ * of one by io_uring: EINVAL, where struct kvp_uring_cmd is not as it must be. The reason stays as
+ * it was where head.size is below that of struct kvp_head, or the head cannot be written.
+ *
  * Rights are fixed when a client attaches: %KVP_RIGHT_USE to hold blocks and to
  * match, %KVP_RIGHT_PUBLISH to publish, %KVP_RIGHT_ADMIN to set limits, audit,
  * destroy, reclaim and to invalidate what others published.
@@ -71,7 +80,7 @@
 #define KVP_MAX_BLOCK_TOKENS	(1 << 16)
 #define KVP_MAX_CALL_TOKENS	(1 << 20)	/* token ids in one call */
 #define KVP_MAX_CALL_BLOCKS	(1 << 16)	/* blocks, or entries of a list, in one call */
-#define KVP_MAX_NODE_BLOCKS	255		/* that cover one index node, all families */
+#define KVP_MAX_NODE_BLOCKS	127		/* that cover one index node, all families */
 #define KVP_MAX_SEQ_TOKENS	(1ULL << 32)
 #define KVP_MAX_BATCH		256
 #define KVP_MAX_BACKINGS	64
@@ -578,7 +587,7 @@ struct kvp_family_desc {
  *
  * A client that is not attached. All metadata is allocated here. If writing the
  * result fails the client stays attached.
- * Errors: EBUSY/ATTACHED, EINVAL (NAME, FAMILY, VALUE, FLAG), EOVERFLOW/COUNT,
+ * Errors: EBUSY/ATTACHED, EINVAL (NAME, COUNT, FAMILY, VALUE, FLAG), EOVERFLOW/COUNT,
  * EEXIST/NAME, EPERM/PERSISTENT, EDQUOT/LIMIT_POOLS, ENOMEM/MEMORY.
  */
 struct kvp_pool_create {
@@ -834,7 +843,7 @@ struct kvp_limit {
  * that nothing can end. Errors: EOPNOTSUPP/DOOR (no descriptors, or none of this kind,
  * through this door), EINVAL/VALUE (kind, length), EKEYREJECTED/SEAL (kind, size or
  * seals of the file), EOVERFLOW/COUNT (KVP_MAX_BACKINGS are there), EDQUOT/LIMIT_BACKINGS,
- * ENOENT/NO_BACKING, EBADF, EMFILE.
+ * ENOENT/NO_BACKING, ENOMEM/MEMORY, EBADF, EMFILE.
  */
 struct kvp_backing {
 	struct kvp_head head;
@@ -861,7 +870,7 @@ struct kvp_backing {
  * EINVAL or EOVERFLOW/COUNT, ENOSPC (POOL_FULL, HELD_BACK, COVERED,
  * GUARANTEED, QUEUED),
  * EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_RAW, LIMIT_METADATA),
- * ENOMEM/MEMORY, EFAULT.
+ * ENOMEM/MEMORY.
  */
 struct kvp_block_alloc {
 	struct kvp_head head;
@@ -915,8 +924,8 @@ struct kvp_block_refs {
  *        0: @result is @block, nobody else names it
  * @reserved: 0
  *
- * USE. Copy-on-write for engines that keep their own tables. Errors: as
- * KVP_OP_BLOCK_ALLOC and KVP_OP_BLOCK_UNREF.
+ * USE. Copy-on-write for engines that keep their own tables. If writing the result fails the copy
+ * is given back. Errors: as KVP_OP_BLOCK_ALLOC and KVP_OP_BLOCK_UNREF.
  */
 struct kvp_block_make_private {
 	struct kvp_head head;
@@ -987,7 +996,7 @@ struct kvp_copy {
  * (COUNT, LENGTH), ENOSPC (POOL_FULL, HELD_BACK, COVERED,
  * GUARANTEED, QUEUED, NODES, EXTRAS),
  * EFBIG/NEVER_FITS, EDQUOT (LIMIT_BLOCKS, LIMIT_SLOTS, LIMIT_SEQS,
- * LIMIT_METADATA), ENOMEM/MEMORY, EFAULT.
+ * LIMIT_METADATA), ENOMEM/MEMORY.
  */
 struct kvp_seq_create {
 	struct kvp_head head;
@@ -1232,7 +1241,7 @@ struct kvp_seq_export {
  * @tokens: out: token ids known, all computed
  *
  * USE of the pool that the export is of. Any number of times. Its blocks stay charged as they
- * are. Errors: EOPNOTSUPP/DOOR
+ * are. If writing the result fails the sequence is freed. Errors: EOPNOTSUPP/DOOR
  * (without KVP_FEATURE_EXPORT), EBADF, EINVAL/VALUE (the descriptor is no export's),
  * EACCES/FOREIGN, ESTALE/REVOKED, EBUSY (SEQ_BUSY: another call works on the export; FENCE_OPEN:
  * its rows are being written), EOWNERDEAD/MAKER_DEAD, EDQUOT
@@ -1251,8 +1260,8 @@ struct kvp_seq_import {
  * @head: no flags
  * @export_id: its id
  *
- * ADMIN, or the client that made it. Imports then fail with ESTALE/REVOKED; what was imported
- * stays. Errors: ENOENT/NO_EXPORT, EPERM/NO_EXPORT (another's), EBUSY/SEQ_BUSY.
+ * USE, by the client that made it or one with ADMIN. Imports then fail with ESTALE/REVOKED; what
+ * was imported stays. Errors: ENOENT/NO_EXPORT, EPERM/NO_EXPORT (another's), EBUSY/SEQ_BUSY.
  */
 struct kvp_export_revoke {
 	struct kvp_head head;
@@ -1282,7 +1291,7 @@ struct kvp_export_revoke {
  *
  * USE. If writing the result fails the match is released. Errors: EINVAL (FLAG, COUNT, EXTRA,
  * FAMILY), EOVERFLOW/COUNT, EDQUOT (LIMIT_MATCHES, LIMIT_METADATA),
- * ENOMEM/MEMORY, EFAULT.
+ * ENOMEM/MEMORY.
  */
 struct kvp_prefix_match {
 	struct kvp_head head;
@@ -1820,7 +1829,7 @@ struct kvp_counters_page {
  * @KVP_FINDING_STATE: a state's counter is not its recount
  * @KVP_FINDING_COUNT: a block's count is not its recount
  * @KVP_FINDING_LIST: a block or node is on a list it should not be on, or not on one
- * @KVP_FINDING_NODE: a node's uses or references are not their recount
+ * @KVP_FINDING_NODE: a node's uses, references or blocks that are held are not their recount
  * @KVP_FINDING_TREE: parent, child or hash chain links are broken
  * @KVP_FINDING_CONTENT: a node's hash is not that of its contents
  * @KVP_FINDING_CHARGE: a client's charge or usage is not its recount
@@ -2004,7 +2013,7 @@ struct kvp_block_dump {
  * @exports: open exports that it made
  * @age_ns: since it attached; EXPORT: since it was made
  * @maker: EXPORT: id of the client that made it, alive or not; else 0
- * @imports: EXPORT: how often it was imported
+ * @imports: EXPORT: how often it was imported, also where the result could not be written
  * @pid: process that opened it, in the initial namespace; EXPORT: its maker's
  * @flags: KVP_CLIENT_*
  * @command: name of that process when it did, for people; NUL-terminated
