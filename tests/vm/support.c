@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls on the device, one function an operation. Owns kvpv_head, which is the thread's.
+ * Calls on the device, one function an operation. Owns kvpv_head, which is the thread's, and
+ * kvpv_way, which is constant once it is set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include "support.h"
 
 _Thread_local struct kvp_head kvpv_head;
+int (*kvpv_way)(int fd, u32 op, void *arg, u32 size);
 
 int kvpv_call(int fd, u32 op, void *arg, u32 size)
 {
@@ -20,10 +22,11 @@ int kvpv_call(int fd, u32 op, void *arg, u32 size)
 
 	if (!head->size)
 		head->size = size;
-	ret = ioctl(fd, KVP_IOC(op), arg);
+	ret = kvpv_way ? kvpv_way(fd, op, arg, head->size) : ioctl(fd, KVP_IOC(op), arg);
 	if (ret > 0)
 		kvpv_fail("operation 0x%x returned %d", op, ret);
-	ret = ret ? -errno : 0;
+	if (ret && !kvpv_way)
+		ret = -errno;
 	kvpv_head = *head;
 	return ret;
 }

@@ -21,7 +21,7 @@
 
 #define KVPV_DEVICE	"/dev/kvpool"
 #define KVPV_MODULES	"/lib/kvpool/"
-#define KVPV_WAIT_MS	10000		/* bound for what must come, but not at once */
+#define KVPV_WAIT_MS	(10000 * kvpv_slow())	/* bound for what must come, but not at once */
 
 typedef uint64_t u64;
 typedef uint32_t u32;
@@ -110,6 +110,8 @@ static inline u32 kvpv_below(u64 *state, u32 n)
 
 /* Operation @op on the file @fd; head.size is set if it is 0. */
 int kvpv_call(int fd, u32 op, void *arg, u32 size);
+/* Where they go in place of ioctl(2), if set; returns 0 or a negative errno. */
+extern int (*kvpv_way)(int fd, u32 op, void *arg, u32 size);
 #define kvpv_do(fd, op, arg) kvpv_call(fd, op, arg, sizeof(*(arg)))
 
 static inline u64 kvpv_ptr(const void *pointer)
@@ -252,6 +254,8 @@ u64 kvpv_recv(int socket);
 
 /* ---- time ---- */
 
+/* By what bounds are to be multiplied: $SLOW, which scripts/vm-run sets for a slow kernel. */
+u32 kvpv_slow(void);
 u64 kvpv_now_ms(void);
 u64 kvpv_now_us(void);
 void kvpv_sleep_ms(u32 ms);

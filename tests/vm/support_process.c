@@ -139,6 +139,13 @@ u64 kvpv_recv(int socket)
 
 /* ---- time ---- */
 
+u32 kvpv_slow(void)
+{
+	const char *slow = getenv("SLOW");
+
+	return slow ? (u32)atoi(slow) : 1;
+}
+
 u64 kvpv_now_ms(void)
 {
 	struct timespec now;

@@ -20,7 +20,8 @@
 
 #define POOL	"waits"
 #define QUIET_MS 150		/* in which nothing may happen */
-#define LATE_US	250000		/* of half of all wake-ups: software emulates the processors */
+/* Half of all wake-ups: software emulates the processors. */
+#define LATE_US	(250000 * kvpv_slow())
 #define WAKES	40
 #define POLL_US	"/sys/module/kvpool/parameters/fence_poll_us"
 
