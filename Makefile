@@ -3,7 +3,7 @@
 # under build/.
 #
 # The same sources are compiled several times: release is what users get; asan,
-# tsan, fuzz and fast (for long tests) check locks and end at a bug of ours, the
+# tsan, fuzz, fast (for long tests) and holds check locks and end at a bug of ours, the
 # first three under sanitizers; broken has one comparison taken out, and nofence
 # what keeps a block from changing hands, to show that the tests would notice.
 
@@ -32,6 +32,7 @@ MODEL_SRC := $(wildcard tests/model/*.c)
 THREADS_SRC := $(wildcard tests/threads/*.c)
 STAMPS_SRC := $(wildcard tests/stamps/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+HOLDS_SRC := tests/holds/count.c tests/holds/names.c
 CLI_TESTS := $(wildcard tests/cli/*.sh)
 
 # ---- how they are compiled ---------------------------------------------------
@@ -45,10 +46,14 @@ INC_CORE := -Iruntime/shim -Iuapi -Ikmod/core
 INC_API := -Iuapi -Iruntime/include
 INC_CONTRACT := -Iuapi -Itests/support -Itests/layout
 INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/model -Itests/stamps
+INC_MALFORMED = -Itests/contract -I$(B)/malformed
 inc = $(if $(filter kmod/% runtime/shim/% runtime/door_inproc.c,$(1)),$(INC_CORE),\
 	$(if $(filter tests/vm/%,$(1)),$(INC_API) -Itests/vm,\
 	$(if $(filter-out tests/contract/door_inproc.c,$(filter tests/contract/%,$(1))),$(INC_CONTRACT),\
-	$(if $(filter tests/%,$(1)),$(INC_TESTS),$(INC_API)))))
+	$(if $(filter-out %/door_native.c,$(filter tests/malformed/%,$(1))),$(INC_CONTRACT) $(INC_MALFORMED),\
+	$(if $(filter tests/malformed/%,$(1)),$(INC_TESTS) $(INC_MALFORMED),\
+	$(if $(filter-out tests/failnth/door_inproc.c,$(filter tests/failnth/%,$(1))),$(INC_API) -Itests/vm,\
+	$(if $(filter tests/%,$(1)),$(INC_TESTS),$(INC_API))))))))
 
 CHECKED := -Werror -DKVP_SHIM_ABORT_ON_WARN -DKVP_SHIM_LOCKDEP
 CC_release := $(CC)
@@ -66,6 +71,11 @@ CC_broken := $(CC)
 CFLAGS_broken := -O2 -DKVP_TEST_BROKEN_COMPARE
 CC_nofence := $(CC)
 CFLAGS_nofence := -O1 -DKVP_TEST_BROKEN_FENCE
+# Every access of the core to memory is a call: of tests/holds, not of a sanitizer.
+CC_holds := $(CC)
+CFLAGS_holds = -O1 $(CHECKED) -DKVP_SHIM_HOLDS -DKVP_SLICE=kvp_shim_slice $(if $(filter kmod/core/%,$<),-fno-inline \
+	-fsanitize=kernel-address --param asan-instrumentation-with-call-threshold=0 \
+	--param asan-stack=0 --param asan-globals=0)
 
 # $(call obj,VARIANT,SOURCES)
 obj = $(patsubst %.c,$(B)/obj/$(1)/%.o,$(2))
@@ -84,8 +94,8 @@ $(2): $$(call obj,$(1),$$(LIB_SRC))
 endef
 
 LIB_release := $(B)/libkvpool.a
-$(foreach v,asan tsan fuzz fast broken nofence,$(eval LIB_$(v) := $(B)/$(v)/libkvpool.a))
-$(foreach v,release asan tsan fuzz fast broken nofence,$(eval $(call variant,$(v),$(LIB_$(v)))))
+$(foreach v,asan tsan fuzz fast broken nofence holds,$(eval LIB_$(v) := $(B)/$(v)/libkvpool.a))
+$(foreach v,release asan tsan fuzz fast broken nofence holds,$(eval $(call variant,$(v),$(LIB_$(v)))))
 
 # What libkvpool is built on.
 LIBS := -lcrypto -luring
@@ -137,6 +147,10 @@ $(foreach t,$(FUZZ_SRC),$(eval $(call program,fuzz,$(t:tests/fuzz/%.c=$(B)/fuzz/
 	$(t),-fsanitize=fuzzer)))
 $(eval $(call program,asan,$(B)/asan/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
 $(eval $(call program,fast,$(B)/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
+$(eval $(call program,holds,$(B)/holds/property,$(MODEL_SRC) $(SUPPORT_SRC) $(HOLDS_SRC) \
+	tests/holds/tell.c,$(CHECK_LIBS)))
+$(eval $(call program,holds,$(B)/holds/holds,tests/holds/holds.c $(wildcard tests/holds/cases_*.c) \
+	$(SUPPORT_SRC) $(HOLDS_SRC),$(CHECK_LIBS)))
 $(eval $(call program,asan,$(B)/asan/kvctl,$(KVCTL_SRC),-ljansson -ledit -lncursesw))
 $(eval $(call program,broken,$(B)/broken/kvctl,$(KVCTL_SRC),-ljansson -ledit -lncursesw))
 
@@ -168,6 +182,35 @@ $(B)/vm/contract32: $(CONTRACT32_SRC) $(wildcard tests/contract/*.h tests/layout
 	@echo "  CC      -m32 $@"
 	@$(CC) -m32 -static $(CFLAGS_ALL) -O2 $(CFLAGS) $(INC_CONTRACT) -o $@ $(filter %.c,$^)
 
+# Each point at which a call can fail does so once: in this process, and on the debug kernel.
+FAILNTH_SRC := $(wildcard tests/failnth/*.c)
+FAILNTH := $(filter-out %_device.c,$(FAILNTH_SRC)) $(addprefix tests/support/,copydoor.c exportdoor.c harness.c)
+$(eval $(call program,asan,$(B)/asan/failnth,$(FAILNTH) $(VM_SUPPORT)))
+VM += $(B)/vm/fail_nth
+$(eval $(call program,release,$(B)/vm/fail_nth,$(filter-out %_inproc.c,$(FAILNTH_SRC)) $(VM_SUPPORT)))
+
+# The fuzzer of malformed calls begins with calls of the contract test's. What they may answer is
+# taken from the contract's header.
+MALFORMED_SRC := $(filter-out %/doors32.c,$(wildcard tests/malformed/*.c)) \
+	$(filter-out %/main.c %/device.c %/chains.c %/doors.c %/doors32.c %/door_inproc.c \
+		%/door_ioctl.c %/door_uring.c,$(CONTRACT_SRC))
+MALFORMED32_SRC := tests/malformed/doors32.c \
+	$(filter-out %/doors.c %/door_native.c %/ring.c,$(MALFORMED_SRC))
+VM += $(B)/vm/malformed $(B)/vm/malformed32
+$(B)/malformed/documented.inc: tests/malformed/documented uapi/linux/kvpool.h
+	@mkdir -p $(@D)
+	@tests/malformed/documented uapi/linux/kvpool.h >$@
+$(foreach v,asan release,$(call obj,$(v),tests/malformed/judge.c)): $(B)/malformed/documented.inc
+$(eval $(call program,release,$(B)/vm/malformed,$(MALFORMED_SRC)))
+$(eval $(call program,asan,$(B)/asan/malformed,$(MALFORMED_SRC)))
+$(B)/vm/malformed32: $(MALFORMED32_SRC) $(B)/malformed/documented.inc tests/support/random.h \
+		$(wildcard tests/malformed/*.h tests/contract/*.h tests/layout/*.h) \
+		uapi/linux/kvpool.h Makefile
+	@mkdir -p $(@D)
+	@echo "  CC      -m32 $@"
+	@$(CC) -m32 -static $(CFLAGS_ALL) -O2 $(CFLAGS) $(INC_CONTRACT) $(INC_MALFORMED) -o $@ \
+		$(filter %.c,$^)
+
 # scripts/vm-image takes what lies there.
 export KVPOOL_BUILD := $(B)
 export SEED
@@ -176,18 +219,20 @@ VM_RUN = scripts/check-vm-judge $(VM_KERNELS:%="scripts/vm-run % tests/vm/tests.
 
 .PHONY: tests
 tests: all $(VM) $(UNIT) $(THREADS) $(NOFENCE) $(FUZZ) $(B)/asan/property $(B)/asan/kvctl $(B)/broken/kvctl \
-	$(B)/asan/contract
+	$(B)/asan/contract $(B)/asan/malformed $(B)/asan/failnth $(B)/holds/holds $(B)/holds/property
 
 CHECK_RUN = "tests/layout/check 64" "tests/layout/check 32" $(UNIT) \
 	"$(B)/asan/property --ops 100000 --seed $(SEED)" \
-	"tests/contract/check $(B) --seed $(SEED)" \
+	"$(B)/holds/property --ops 100000 --seed $(SEED)" $(B)/holds/holds \
+	"tests/contract/check $(B) --seed $(SEED)" $(B)/asan/failnth \
+	"$(B)/asan/malformed --door native --calls 100000 --seed $(SEED)" \
 	$(THREADS:%="% --seed $(SEED)") "tests/threads/broken $(B) --seed $(SEED)" \
 	$(FUZZ:%="scripts/fuzz % 5 $(SEED)") $(CLI_TESTS) \
 	$(foreach t,demo replay_full replay_json replay_timed replay_plot shell_scenarios shell_commands shell_expect \
 		shell_malformed shell_terminal create stat blocks map clients fsck help door limit reap top_terminal,\
 		"KVCTL=$(CURDIR)/$(B)/asan/kvctl tests/cli/$(t).sh") \
 	scripts/check-exports scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-packaging scripts/check-kernel-doc \
-	scripts/check-kernel-style $(VM_RUN)
+	scripts/check-kernel-style scripts/check-syzkaller tests/syzkaller/broken $(VM_RUN)
 
 .PHONY: check
 check:
@@ -195,29 +240,41 @@ check:
 	@$(MAKE) -j$(JOBS) tests
 	@tests/run $(CHECK_RUN)
 
+.PHONY: debug-kernel
+debug-kernel:
+	@scripts/deps debug
+	@scripts/debug-kernel
+
+# DEBUG=1: on the debug kernel instead.
+DEBUG_RUN := scripts/check-debug-net "scripts/vm-run debug tests/vm/tests.list tests/vm/debug.list"
 .PHONY: check-vm
-check-vm:
+check-vm: $(if $(filter 1,$(DEBUG)),debug-kernel)
 	@scripts/deps check
 	@$(MAKE) -j$(JOBS) $(B)/kvctl $(VM)
-	@tests/run $(VM_RUN)
+	@$(if $(filter 1,$(DEBUG)),TEST_TIMEOUT=7200 tests/run $(DEBUG_RUN),tests/run $(VM_RUN))
 
-# Fresh seeds each time, printed so that a failure can be run again.
+# Fresh seeds each time, printed so that a failure can be run again. What passes says in its last
+# lines what ran how often.
 SOAK_T ?= 600
 SOAK_SEEDS := $(strip $(shell od -An -N8 -tu4 /dev/urandom))
 SOAK_RUN = "$(B)/property --ops 10000000 --seed $(SEED)" \
 	$(foreach s,$(SOAK_SEEDS),"$(B)/property --ops 1000000 --seed $(s)" \
-		"$(B)/asan/property --ops 1000000 --seed $(s)") \
+		"$(B)/asan/property --ops 1000000 --seed $(s)" "$(B)/holds/property --ops 1000000 --seed $(s)") \
 	$(foreach t,$(THREADS),"$(t) --ops $(if $(filter %/threads,$(t)),1000000,100000) \
 		--seed $(firstword $(SOAK_SEEDS))") \
 	$(FUZZ:%="scripts/fuzz % $(SOAK_T) $(firstword $(SOAK_SEEDS))") \
-	$(VM_KERNELS:%="scripts/vm-run % -c '@7200 kill_clients --rounds 200 --seed $(firstword $(SOAK_SEEDS))'")
+	"$(B)/vm/malformed --door native --calls 1000000 --seed $(firstword $(SOAK_SEEDS))" \
+	$(VM_KERNELS:%="scripts/vm-run % -c '@7200 malformed --door device --calls 1000000 --procs 2 --seed $(firstword $(SOAK_SEEDS))'") \
+	$(VM_KERNELS:%="scripts/vm-run % -c '@7200 kill_clients --rounds 200 --seed $(firstword $(SOAK_SEEDS))'") \
+	scripts/check-cocci $(DEBUG_RUN)
 
 .PHONY: soak
-soak:
+soak: debug-kernel
 	@scripts/deps check
+	@scripts/deps cocci
 	@$(MAKE) -j$(JOBS) tests $(B)/property
 	@echo "seeds: $(SEED) $(SOAK_SEEDS)"
-	@TEST_TIMEOUT=14400 tests/run $(SOAK_RUN)
+	@TEST_TIMEOUT=14400 TEST_SHOW=4 tests/run $(SOAK_RUN)
 
 .PHONY: fuzz
 fuzz:
@@ -246,6 +303,19 @@ bench-vm:
 	@scripts/deps vm
 	@$(MAKE) -j$(JOBS) $(B)/kvctl $(B)/vm/bench_vm
 	@scripts/vm-run $(KERNEL) -o "@1200 bench_vm $(BENCH)"
+
+# The kernel's semantic patches over the module: minutes, for seconds of reading.
+.PHONY: cocci
+cocci:
+	@scripts/deps cocci
+	@scripts/check-cocci
+
+# The newest 7.x kernel that Debian has: fetches 200 MB, once.
+.PHONY: check-newer
+check-newer:
+	@scripts/deps check
+	@$(MAKE) -j$(JOBS) $(B)/kvctl $(VM)
+	@tests/run scripts/check-newer
 
 # ---- the kernel module -------------------------------------------------------
 
@@ -325,6 +395,10 @@ help:
 	@echo "make              build/libkvpool.so, build/libkvpool.a, build/kvctl"
 	@echo "make check        install what is missing, build all, run all tests (SEED=n)"
 	@echo "make check-vm     the tests that need the device, in QEMU, on kernels 6.1 and 6.12"
+	@echo "make check-vm DEBUG=1  on a kernel that looks for faults of memory and locks, and for leaks;"
+	@echo "                  make debug-kernel builds it, in 13 minutes of two processors, once"
+	@echo "make check-newer  the module, and those tests, on the newest 7.x kernel of trixie-backports"
+	@echo "make cocci        the kernel's semantic patches over the module"
 	@echo "make demo-vm      three processes share a pool there, and one is killed"
 	@echo "make bench-vm     what ioctl and io_uring add to the cost in process (KERNEL=6.1|6.12)"
 	@echo "make soak         the long tests; prints its seeds (SEED=n SOAK_SEEDS='n n' SOAK_T=s)"

@@ -293,16 +293,14 @@ static void client_close(__u32 i)
 
 /* ---- scenes ---- */
 
-static void make_pool(const struct shape *shape)
+void st_pool_make(struct ct_call *call, __u32 scene)
 {
-	struct kvp_pool_create *arg;
-	struct ct_call call;
+	const struct shape *shape = &shapes[scene % CT_SIZE(shapes)];
+	struct kvp_pool_create *arg = (void *)call->before;
 
-	ct_arena_reset();
-	ct_call_begin(&call, KVP_OP_POOL_CREATE);
-	arg = (void *)call.before;
+	ct_call_begin(call, KVP_OP_POOL_CREATE);
 	strcpy(arg->name, "kc-a");
-	memcpy(ct_call_array(&call, 0, shape->nr), shape->family,
+	memcpy(ct_call_array(call, 0, shape->nr), shape->family,
 	       shape->nr * sizeof(shape->family[0]));
 	arg->mode = st_once(4) ? 0640 : st_once(4) ? 0600 : 0666;
 	arg->index_tokens = st_once(4) ? 0 : shape->index_tokens;
@@ -314,29 +312,37 @@ static void make_pool(const struct shape *shape)
 		arg->head.flags |= KVP_POOL_STAGED;
 	/* With a grace time it would depend on time what comes back when. */
 	arg->head.flags |= KVP_POOL_STRICT;
-	must(&st.slot[0], &call);
 }
 
-static void scene_begin(__u32 scene)
+void st_scene_make(__u32 scene)
 {
 	const struct shape *shape = &shapes[scene % CT_SIZE(shapes)];
-	__u32 i;
 
 	memset(st.old, 0, sizeof(st.old));
 	st.nr_limits = 0;
 	st.nr_families = shape->nr;
 	st.capacity = capacity(shape);
 	st.index_tokens = shape->index_tokens;
+}
+
+static void scene_begin(__u32 scene)
+{
+	struct ct_call call;
+	__u32 i;
+
+	st_scene_make(scene);
 	client_open(0, st_once(4) ? ST_GUEST_UID + 1 : 0);
 	client_open(1, st_once(2) ? ST_GUEST_UID + 2 : st.slot[0].uid);
 	client_open(2, ST_GUEST_UID);
 	for (i = 0; i < FEW; i++)
 		do_op(&st.slot[st_below(2) ? 0 : 2], st_maker_pick(true)->nr);
-	make_pool(shape);
+	ct_arena_reset();
+	st_pool_make(&call, scene);
+	must(&st.slot[0], &call);
 }
 
 /* What a client that is attached to nothing can do, and cannot. */
-static __u32 unattached_op(void)
+__u32 st_unattached_op(void)
 {
 	static const __u32 nrs[] = {
 		KVP_OP_POOL_ATTACH, KVP_OP_POOL_ATTACH, KVP_OP_POOL_ATTACH, KVP_OP_POOL_LIST,
@@ -346,7 +352,7 @@ static __u32 unattached_op(void)
 	return st_once(8) ? st_maker_pick(false)->nr : nrs[st_below(CT_SIZE(nrs))];
 }
 
-static __u32 attached_op(const struct st_slot *slot)
+__u32 st_attached_op(const struct st_slot *slot)
 {
 	static const __u32 unknown[] = {
 		0x0a, 0x0f, 0x14, 0x2c, 0x45, 0x65, 0x71, 0x85, 0x91, 0xff,
@@ -499,7 +505,7 @@ static bool step(void)
 		timeline_story();
 	if (st.device && st_once(100) && slot->attached)
 		failed_step_story(slot);
-	return do_op(slot, slot->attached ? attached_op(slot) : unattached_op()) != -EIO || i;
+	return do_op(slot, slot->attached ? st_attached_op(slot) : st_unattached_op()) != -EIO || i;
 }
 
 /* The audit of the client's pool finds nothing. */

@@ -164,6 +164,12 @@ const struct st_maker *st_maker_find(__u32 nr);
 const struct st_maker *st_maker_pick(bool batched);
 /* A call of that operation, placed, now and then malformed. */
 void st_call_make(struct st_slot *slot, struct ct_call *call, __u32 nr);
+/* What the client calls next, so that something goes on. */
+__u32 st_attached_op(const struct st_slot *slot);
+__u32 st_unattached_op(void);
+/* What the stream knows of the pool of scene @scene, and the call that makes it, not placed. */
+void st_scene_make(__u32 scene);
+void st_pool_make(struct ct_call *call, __u32 scene);
 /* Make it malformed (spoil.c). */
 void st_spoil(struct ct_call *call);
 
