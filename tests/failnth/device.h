@@ -26,7 +26,5 @@ void fn_device_resources(char text[64]);
 /* ---- system calls that are no operation (system_device.c) ---- */
 
 void fn_system_sweep(const char *only, struct fn_counts *total);
-/* The module itself; it is not loaded, and is not afterwards. */
-void fn_module_sweep(struct fn_counts *total);
 
 #endif /* KVP_FAILNTH_DEVICE_H */

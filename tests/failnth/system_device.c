@@ -2,7 +2,8 @@
 /*
  * System calls that are no operation, with each of their points failing: from open to close, both
  * pages, poll, what passes descriptors on, and what shows the pool. Many of their points are the
- * kernel's own. Not fork(2): it warns in the log where it finds no memory for a stack. Owns no
+ * kernel's own. Not fork(2), nor loading the module: the kernel warns in its log where it finds no
+ * memory for a stack, or for a module's text. Owns no
  * state.
  */
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -401,43 +401,4 @@ void fn_system_sweep(const char *only, struct fn_counts *total)
 	for (i = 0; i < KVPV_COUNT(calls); i++)
 		if (strstr(calls[i].name, only))
 			sweep(&calls[i], total);
-}
-
-/* ---- the module ---- */
-
-static bool module_there(void)
-{
-	return !access("/sys/module/kvpool", F_OK) || !access(KVPV_DEVICE, F_OK);
-}
-
-void fn_module_sweep(struct fn_counts *total)
-{
-	int file = kvpv_sys(open(KVPV_MODULES "kvpool.ko", O_RDONLY | O_CLOEXEC));
-	struct fn_counts counts = {};
-	bool met = true;
-	u32 nth;
-	int err;
-
-	for (nth = 1; met && nth < MAX_POINTS; nth++) {
-		fn_fault_arm(nth);
-		err = result(syscall(SYS_finit_module, file, "mode=0666", 0));
-		met = fn_fault_disarm(nth);
-		counts.points += met;
-		if (!err)
-			kvpv_rmmod("kvpool");
-		if (!met && err)
-			fn_finding("insmod: %s after the others had failed", strerror(-err));
-		counts.survived += met && !err;
-		counts.enomem += met && err && err != -EFAULT;
-		counts.efault += met && err == -EFAULT;
-		if (met && err && !known(err))
-			fn_finding("insmod, point %u: %s", nth, strerror(-err));
-		if (module_there())
-			fn_finding("insmod, point %u: %s, and it is there", nth, strerror(-err));
-	}
-	close(file);
-	printf("%-40s %3llu points: %llu ENOMEM %llu EFAULT %llu survived\n", "insmod",
-	       (unsigned long long)counts.points, (unsigned long long)counts.enomem,
-	       (unsigned long long)counts.efault, (unsigned long long)counts.survived);
-	fn_counts_add(total, &counts);
 }
