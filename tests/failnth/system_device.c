@@ -3,8 +3,7 @@
  * System calls that are no operation, with each of their points failing: from open to close, both
  * pages, poll, what passes descriptors on, and what shows the pool. Many of their points are the
  * kernel's own. Not fork(2), nor loading the module: the kernel warns in its log where it finds no
- * memory for a stack, or for a module's text. Owns no
- * state.
+ * memory for a stack, or for a module's text. Owns no state.
  */
 #include <fcntl.h>
 #include <poll.h>

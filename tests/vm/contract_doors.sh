@@ -5,6 +5,9 @@
 # faults, is compared among the device's doors; it is a quarter as long. Prints the
 # first line that differs.
 #
+# A scan in which a fence passes gives blocks back in another order than a call would, so
+# the module is to scan seldom: fence_poll_us=100000.
+#
 #   contract_doors.sh [OPERATIONS [SEED]]
 set -u
 

@@ -903,7 +903,7 @@ struct kvp_block_alloc {
  * held), ESTALE/GENERATION, EPERM/NOT_HELD, ENOENT (NO_BLOCK, NO_SEQ,
  * NO_MATCH), EBUSY/SEQ_BUSY, EDQUOT (LIMIT_RAW, LIMIT_METADATA),
  * EOVERFLOW/COUNT (a block's count), ENOMEM/MEMORY; and, where a match's
- * blocks are idle, EDQUOT/LIMIT_BLOCKS, ENOSPC/GUARANTEED.
+ * blocks are idle, EDQUOT/LIMIT_BLOCKS, ENOSPC (GUARANTEED, POOL_FULL).
  */
 struct kvp_block_refs {
 	struct kvp_head head;
