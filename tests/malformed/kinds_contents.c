@@ -96,6 +96,9 @@ static bool size_differs(struct mf_call *mf, struct mf_target *target, __u64 arg
 		return true;
 	}
 	*target->len += wrong[st_below(CT_SIZE(wrong))];
+	/* Past 2^32 it is short again, and without room for a head nothing is told. */
+	if (*target->len < sizeof(struct kvp_head))
+		target->readable = 0;
 	target->must = true;
 	return true;
 }
