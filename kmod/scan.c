@@ -16,7 +16,7 @@
 
 #define KVPOOL_POLL_US		1000	/* by default */
 #define KVPOOL_POLL_US_MIN	50
-#define KVPOOL_POLL_US_MAX	100000
+#define KVPOOL_POLL_US_MAX	60000000
 
 /**
  * struct kvpool_scanner - when the host is scanned next
@@ -96,7 +96,7 @@ static const struct kernel_param_ops kvpool_poll_ops = {
 };
 
 module_param_cb(fence_poll_us, &kvpool_poll_ops, &kvpool_poll_us, 0644);
-MODULE_PARM_DESC(fence_poll_us, "microseconds between two readings of timelines while somebody waits, 50 to 100000 (default: 1000)");
+MODULE_PARM_DESC(fence_poll_us, "microseconds between two readings of timelines while somebody waits, 50 to 60000000 (default: 1000)");
 
 /* ---- from load to unload ---- */
 

@@ -305,8 +305,8 @@ static const struct system_call calls[] = {
 
 static bool known(int err)
 {
-	/* ENOBUFS is what sockets make of ENOMEM. */
-	return err == -ENOMEM || err == -EFAULT || err == -ENOBUFS;
+	/* ENOBUFS is what sockets make of ENOMEM, and ENFILE where there is not even one. */
+	return err == -ENOMEM || err == -EFAULT || err == -ENOBUFS || err == -ENFILE;
 }
 
 static void begin(const struct system_call *call, struct on *on)

@@ -491,20 +491,23 @@ START_TEST(test_as_many_backings_as_there_may_be)
 }
 END_TEST
 
+/* What any door can do. */
+#define CORE_FEATURES	(KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS | KVP_FEATURE_FENCE | KVP_FEATURE_ADMIT)
+
 START_TEST(test_door_without_descriptors)
 {
 	struct kvp_client *c;
 
 	kvpt_ok(kvpt_abi(a));
 	ck_assert_uint_eq(kvpt.abi.features,
-			  KVP_FEATURE_SEQ | KVP_FEATURE_BACKING | KVP_FEATURE_EVENTS);
+			  CORE_FEATURES | KVP_FEATURE_BACKING);
 	ck_assert_uint_eq(kvpt.abi.slice, 256);
 	ck_assert_uint_eq(kvpt.abi.max_families, KVP_MAX_FAMILIES);
 
 	env.door = &kvpt_copying_door;
 	c = kvpt_open(&env, KVPT_OWNER);
 	kvpt_ok(kvpt_abi(c));
-	ck_assert_uint_eq(kvpt.abi.features, KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS);
+	ck_assert_uint_eq(kvpt.abi.features, CORE_FEATURES);
 	kvpt_ok(kvpt_pool_create(c, "p", 0, &dense, 1));
 	kvpt_expect(kvpt_backing_add(c, 0, 4096, 0), -EOPNOTSUPP, KVP_REASON_DOOR);
 	kvpt_expect(kvpt_backing_get(c, 0), -EOPNOTSUPP, KVP_REASON_DOOR);

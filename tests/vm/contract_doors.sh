@@ -5,8 +5,8 @@
 # faults, is compared among the device's doors; it is a quarter as long. Prints the
 # first line that differs.
 #
-# A scan in which a fence passes gives blocks back in another order than a call would, so
-# the module is to scan seldom: fence_poll_us=100000.
+# A scan in which a fence passes gives blocks back in another order than a call would, and serves
+# tickets before the next call does, so the module is not to scan: fence_poll_us=60000000.
 #
 #   contract_doors.sh [OPERATIONS [SEED]]
 set -u

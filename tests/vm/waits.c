@@ -486,7 +486,7 @@ static u64 poll_us(void)
 
 static void parameter(void)
 {
-	static const char *const bad[] = { "49", "100001", "0", "-1", "x", "", "1000x" };
+	static const char *const bad[] = { "49", "60000001", "0", "-1", "x", "", "1000x" };
 	u64 slow, fast;
 	int fd = begin(4);
 	struct waiter waiter = waiter_begin();
