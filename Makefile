@@ -28,7 +28,7 @@ LIB_SRC := $(wildcard kmod/core/*.c runtime/*.c runtime/shim/*.c)
 KVCTL_SRC := $(wildcard tools/kvctl/*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
-MODEL_SRC := $(wildcard tests/model/*.c)
+PROPERTY_SRC := $(wildcard tests/property/*.c)
 THREADS_SRC := $(wildcard tests/threads/*.c)
 STAMPS_SRC := $(wildcard tests/stamps/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
@@ -45,7 +45,7 @@ CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE= -g -fno-omit-frame-pointer -pthread $(WA
 INC_CORE := -Iruntime/shim -Iuapi -Ikmod/core
 INC_API := -Iuapi -Iruntime/include
 INC_CONTRACT := -Iuapi -Itests/support -Itests/layout
-INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/model -Itests/stamps
+INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/property -Itests/stamps
 INC_MALFORMED = -Itests/contract -I$(B)/malformed
 inc = $(if $(filter kmod/% runtime/shim/% runtime/door_inproc.c,$(1)),$(INC_CORE),\
 	$(if $(filter tests/vm/%,$(1)),$(INC_API) -Itests/vm,\
@@ -145,9 +145,9 @@ $(foreach t,$(NOFENCE:$(B)/nofence/%=%),$(eval $(call program,nofence,$(B)/nofen
 	tests/threads/$(t).c $(STAMPS_SRC))))
 $(foreach t,$(FUZZ_SRC),$(eval $(call program,fuzz,$(t:tests/fuzz/%.c=$(B)/fuzz/%),\
 	$(t),-fsanitize=fuzzer)))
-$(eval $(call program,asan,$(B)/asan/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
-$(eval $(call program,fast,$(B)/property,$(MODEL_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
-$(eval $(call program,holds,$(B)/holds/property,$(MODEL_SRC) $(SUPPORT_SRC) $(HOLDS_SRC) \
+$(eval $(call program,asan,$(B)/asan/property,$(PROPERTY_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
+$(eval $(call program,fast,$(B)/property,$(PROPERTY_SRC) $(SUPPORT_SRC),$(CHECK_LIBS)))
+$(eval $(call program,holds,$(B)/holds/property,$(PROPERTY_SRC) $(SUPPORT_SRC) $(HOLDS_SRC) \
 	tests/holds/tell.c,$(CHECK_LIBS)))
 $(eval $(call program,holds,$(B)/holds/holds,tests/holds/holds.c $(wildcard tests/holds/cases_*.c) \
 	$(SUPPORT_SRC) $(HOLDS_SRC),$(CHECK_LIBS)))
