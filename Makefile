@@ -24,11 +24,12 @@ B := build
 
 # ---- sources -----------------------------------------------------------------
 
-LIB_SRC := $(wildcard kmod/core/*.c runtime/*.c runtime/shim/*.c)
+LIB_SRC := $(wildcard kmod/core/*.c runtime/*.c runtime/shim/*.c kernels/cpu/*.c)
 KVCTL_SRC := $(wildcard tools/kvctl/*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 PROPERTY_SRC := $(wildcard tests/property/*.c)
+MODEL_SRC := $(wildcard tests/model/*.c)
 THREADS_SRC := $(wildcard tests/threads/*.c)
 STAMPS_SRC := $(wildcard tests/stamps/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
@@ -44,16 +45,21 @@ CFLAGS_ALL := -std=gnu11 -D_GNU_SOURCE= -g -fno-omit-frame-pointer -pthread $(WA
 # The twins of the kernel's headers come first, and only where the core is seen.
 INC_CORE := -Iruntime/shim -Iuapi -Ikmod/core
 INC_API := -Iuapi -Iruntime/include
+INC_BYTES := $(INC_API) -Ikernels
 INC_CONTRACT := -Iuapi -Itests/support -Itests/layout
-INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Itests/support -Itests/property -Itests/stamps
+INC_TESTS := $(INC_CORE) -Iruntime/include -Iruntime -Ikernels -Itests/support -Itests/property -Itests/stamps \
+	-Itests/model
+INC_MODEL := $(INC_API) -Itests/model -Itests/support
 INC_MALFORMED = -Itests/contract -I$(B)/malformed
 inc = $(if $(filter kmod/% runtime/shim/% runtime/door_inproc.c,$(1)),$(INC_CORE),\
+	$(if $(filter runtime/% kernels/%,$(1)),$(INC_BYTES),\
 	$(if $(filter tests/vm/%,$(1)),$(INC_API) -Itests/vm,\
+	$(if $(filter tests/model/%,$(1)),$(INC_MODEL),\
 	$(if $(filter-out tests/contract/door_inproc.c,$(filter tests/contract/%,$(1))),$(INC_CONTRACT),\
 	$(if $(filter-out %/door_native.c,$(filter tests/malformed/%,$(1))),$(INC_CONTRACT) $(INC_MALFORMED),\
 	$(if $(filter tests/malformed/%,$(1)),$(INC_TESTS) $(INC_MALFORMED),\
 	$(if $(filter-out tests/failnth/door_inproc.c,$(filter tests/failnth/%,$(1))),$(INC_API) -Itests/vm,\
-	$(if $(filter tests/%,$(1)),$(INC_TESTS),$(INC_API))))))))
+	$(if $(filter tests/%,$(1)),$(INC_TESTS),$(INC_API))))))))))
 
 CHECKED := -Werror -DKVP_SHIM_ABORT_ON_WARN -DKVP_SHIM_LOCKDEP
 CC_release := $(CC)
@@ -77,6 +83,9 @@ CFLAGS_holds = -O1 $(CHECKED) -DKVP_SHIM_HOLDS -DKVP_SLICE=kvp_shim_slice $(if $
 	-fsanitize=kernel-address --param asan-instrumentation-with-call-threshold=0 \
 	--param asan-stack=0 --param asan-globals=0)
 
+# Compilers fuse a multiply and an add where they may, also of intrinsics: other bits.
+exact = $(if $(filter kernels/% tests/model/% tests/unit/test_model_%,$(1)),-ffp-contract=off)
+
 # $(call obj,VARIANT,SOURCES)
 obj = $(patsubst %.c,$(B)/obj/$(1)/%.o,$(2))
 
@@ -84,7 +93,7 @@ define variant
 $(B)/obj/$(1)/%.o: %.c Makefile
 	@mkdir -p $$(@D)
 	@echo "  CC      $(1) $$<"
-	@$$(CC_$(1)) $$(CFLAGS_ALL) $$(CFLAGS_$(1)) $$(call inc,$$<) -MMD -MP -c $$< -o $$@
+	@$$(CC_$(1)) $$(CFLAGS_ALL) $$(CFLAGS_$(1)) $$(call exact,$$<) $$(call inc,$$<) -MMD -MP -c $$< -o $$@
 
 $(2): $$(call obj,$(1),$$(LIB_SRC))
 	@mkdir -p $$(@D)
@@ -98,7 +107,7 @@ $(foreach v,asan tsan fuzz fast broken nofence holds,$(eval LIB_$(v) := $(B)/$(v
 $(foreach v,release asan tsan fuzz fast broken nofence holds,$(eval $(call variant,$(v),$(LIB_$(v)))))
 
 # What libkvpool is built on.
-LIBS := -lcrypto -luring
+LIBS := -lcrypto -luring -lm
 
 # $(call program,VARIANT,PROGRAM,SOURCES,LIBRARIES)
 define program
@@ -136,8 +145,9 @@ CHECK_LIBS := -lcheck -lsubunit -lm -lrt -ljansson
 # Tests of kvctl run its verbs in their own process.
 verbs_of = $(if $(filter tests/unit/test_kvctl_%,$(1)),\
 	$(filter-out tools/kvctl/main.c,$(KVCTL_SRC)))
+model_of = $(if $(filter tests/unit/test_model_%,$(1)),$(MODEL_SRC))
 $(foreach t,$(UNIT_SRC),$(eval $(call program,asan,$(t:tests/unit/%.c=$(B)/asan/%),\
-	$(t) $(SUPPORT_SRC) $(call verbs_of,$(t)),$(CHECK_LIBS) $(if $(call verbs_of,$(t)),-ledit -lncursesw))))
+	$(t) $(SUPPORT_SRC) $(call verbs_of,$(t)) $(call model_of,$(t)),$(CHECK_LIBS) $(if $(call verbs_of,$(t)),-ledit -lncursesw))))
 $(foreach t,$(THREADS_SRC),$(eval $(call program,tsan,$(t:tests/threads/%.c=$(B)/tsan/%),\
 	$(t) $(SUPPORT_SRC) $(STAMPS_SRC),$(CHECK_LIBS))))
 NOFENCE := $(B)/nofence/stamps $(B)/nofence/decode
@@ -231,7 +241,7 @@ CHECK_RUN = "tests/layout/check 64" "tests/layout/check 32" $(UNIT) \
 	$(foreach t,demo replay_full replay_json replay_timed replay_plot shell_scenarios shell_commands shell_expect \
 		shell_malformed shell_terminal create stat blocks map clients fsck help door limit reap top_terminal,\
 		"KVCTL=$(CURDIR)/$(B)/asan/kvctl tests/cli/$(t).sh") \
-	scripts/check-exports scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-packaging scripts/check-kernel-doc \
+	scripts/check-exports scripts/check-kernels scripts/check-install scripts/check-readme scripts/check-kmod scripts/check-packaging scripts/check-kernel-doc \
 	scripts/check-kernel-style scripts/check-syzkaller tests/syzkaller/broken $(VM_RUN)
 
 .PHONY: check

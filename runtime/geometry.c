@@ -80,28 +80,62 @@ static int check_holds_nothing(struct kvp_pool *pool)
 			     (unsigned long long)stats.matches);
 }
 
+/* Layer bases, ropes by layer and axes of pairs that are the library's own. */
+static void bound_arrays(struct kvp_bound *bound, const struct kvp_geometry *geometry)
+{
+	uint64_t *base = bound->layer_base;
+	uint8_t *at;
+	uint32_t i;
+
+	for (i = 0; i < bound->n_planes; i++) {
+		if (!bound->plane[i].layer_base)
+			continue;
+		memcpy(base, bound->plane[i].layer_base, bound->n_layers * sizeof(*base));
+		bound->plane[i].layer_base = base;
+		base += bound->n_layers;
+	}
+	at = (uint8_t *)base;
+	bound->rope_of_layer = at;
+	for (i = 0; i < bound->n_layers; i++)
+		*at++ = geometry->rope_of_layer ? geometry->rope_of_layer[i] : 0;
+	for (i = 0; i < bound->n_ropes; i++) {
+		struct kvp_rope *rope = &bound->rope[i];
+
+		if (!rope->axis_of_pair)
+			continue;
+		memcpy(at, rope->axis_of_pair, rope->rot_dim / 2);
+		rope->axis_of_pair = at;
+		at += rope->rot_dim / 2;
+		bound->axes = KVP_ROPE_AXES;
+	}
+}
+
 static struct kvp_bound *bound_make(const struct kvp_geometry *geometry,
 				    const struct kvp_geometry_facts *facts)
 {
-	size_t bytes = geometry->n_layers * sizeof(uint64_t);
+	size_t bytes = geometry->n_planes * geometry->n_layers * sizeof(uint64_t) +
+		       geometry->n_layers;
 	struct kvp_bound *bound;
-	uint64_t *at;
 	uint32_t i;
 
-	bound = malloc(sizeof(*bound) + geometry->n_planes * bytes);
+	for (i = 0; i < geometry->n_ropes; i++)
+		bytes += geometry->rope[i].rot_dim / 2;
+	bound = calloc(1, sizeof(*bound) + bytes);
 	if (!bound)
 		return NULL;
 	bound->facts = *facts;
 	bound->n_layers = geometry->n_layers;
+	bound->block_tokens = geometry->block_tokens;
 	bound->n_planes = geometry->n_planes;
-	memcpy(bound->plane, geometry->plane, sizeof(bound->plane));
-	for (i = 0, at = bound->layer_base; i < bound->n_planes; i++) {
-		if (!bound->plane[i].layer_base)
-			continue;
-		memcpy(at, bound->plane[i].layer_base, bytes);
-		bound->plane[i].layer_base = at;
-		at += bound->n_layers;
+	bound->n_ropes = geometry->n_ropes;
+	bound->axes = 1;
+	for (i = 0; i < geometry->n_ropes; i++) {
+		if (geometry->rope[i].style != KVP_ROPE_NONE)
+			bound->n_positions = geometry->n_positions;
 	}
+	memcpy(bound->plane, geometry->plane, sizeof(bound->plane));
+	memcpy(bound->rope, geometry->rope, sizeof(bound->rope));
+	bound_arrays(bound, geometry);
 	return bound;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of geometries share: planes as nested strides, and boxes of bytes to move.
+ * What the files of geometries share: planes as nested strides, and the geometry that is set.
  */
 #ifndef KVP_RUNTIME_GEOMETRY_H
 #define KVP_RUNTIME_GEOMETRY_H
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <box.h>
 #include <kvpool.h>
 
 /* Addresses and what is computed of them before it is known that they fit 64 bits. */
@@ -79,52 +80,31 @@ static inline uint64_t kvp_plane_token_bytes(const struct kvp_plane *plane)
 
 /* ---- geometry_move.c: bytes from place to place ---- */
 
-#define KVP_BOX_DIMS	3		/* token, head, run of elements */
-
-/* Strides of one of the two sides of a move, in the order in which they are named here. */
-struct kvp_steps {
-	int64_t token;
-	int64_t head;
-	int64_t run;
-};
-
-/**
- * struct kvp_box - tokens of one layer of a plane that are to be moved
- * @nr: dimensions that are left
- * @dim: from the outermost inwards
- * @piece: bytes that follow each other on both sides
- */
-struct kvp_box {
-	uint32_t nr;
-	struct {
-		uint64_t count;
-		int64_t to;
-		int64_t from;
-	} dim[KVP_BOX_DIMS];
-	uint64_t piece;
-};
-
-/* @tokens tokens; where both sides go on without a gap, steps become part of the piece. */
-void kvp_box_make(const struct kvp_plane *plane, uint64_t tokens, const struct kvp_steps *to,
-		  const struct kvp_steps *from, struct kvp_box *box);
-/* Steps in the tensor, and in rows of @row_bytes. */
-void kvp_steps_of_plane(const struct kvp_plane *plane, struct kvp_steps *steps);
-void kvp_steps_of_rows(const struct kvp_plane *plane, uint64_t row_bytes,
-		       struct kvp_steps *steps);
-
 /**
  * struct kvp_bound - the geometry of a family
  * @facts: what follows from it
  * @n_layers: layers
+ * @block_tokens: tokens of a block
  * @n_planes: planes
+ * @n_ropes: ropes
+ * @n_positions: positions that tokens can have are below it; 0: nothing is rotated
+ * @axes: positions of a token, 1 or KVP_ROPE_AXES
+ * @rope_of_layer: index in @rope for each layer
  * @plane: planes, whose layer bases lie in @layer_base
- * @layer_base: of all planes that have some
+ * @rope: ropes, whose axes of pairs and tables are as with @rope_of_layer, and the caller's
+ * @layer_base: of all planes that have some; then rope_of_layer, and axes of pairs
  */
 struct kvp_bound {
 	struct kvp_geometry_facts facts;
 	uint32_t n_layers;
+	uint32_t block_tokens;
 	uint32_t n_planes;
+	uint32_t n_ropes;
+	uint64_t n_positions;
+	uint32_t axes;
+	uint8_t *rope_of_layer;
 	struct kvp_plane plane[KVP_MAX_PLANES];
+	struct kvp_rope rope[KVP_MAX_ROPES];
 	uint64_t layer_base[];
 };
 

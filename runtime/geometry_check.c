@@ -320,6 +320,28 @@ static int check_rope_range(const struct kvp_geometry *geometry, uint32_t i)
 	return 0;
 }
 
+static int check_rope_axes(const struct kvp_geometry *geometry, uint32_t i)
+{
+	const struct kvp_rope *rope = &geometry->rope[i];
+	uint32_t p, r;
+
+	for (p = 0; rope->axis_of_pair && p < rope->rot_dim / 2u; p++) {
+		if (rope->axis_of_pair[p] >= KVP_ROPE_AXES)
+			return bad_rope(geometry, i, KVP_REASON_VALUE,
+					"axis_of_pair[%u] is %u: expected one of %u positions of a token",
+					p, rope->axis_of_pair[p], KVP_ROPE_AXES);
+	}
+	/* A token has one or three positions in all layers. */
+	for (r = 0; r < i; r++) {
+		if (geometry->rope[r].style != KVP_ROPE_NONE &&
+		    !geometry->rope[r].axis_of_pair != !rope->axis_of_pair)
+			return bad_rope(geometry, i, KVP_REASON_VALUE,
+					"axis_of_pair is %s: expected the same as of rope %u",
+					rope->axis_of_pair ? "there" : "NULL", r);
+	}
+	return 0;
+}
+
 static int check_rope(const struct kvp_geometry *geometry, uint32_t i)
 {
 	static const uint8_t zero[sizeof(geometry->rope[0].reserved)];
@@ -331,13 +353,20 @@ static int check_rope(const struct kvp_geometry *geometry, uint32_t i)
 				"style %u: expected one of enum kvp_rope_style", rope->style);
 	if (memcmp(rope->reserved, zero, sizeof(zero)))
 		return bad_rope(geometry, i, KVP_REASON_RESERVED, "reserved: expected zeros");
+	if (rope->profile >= KVP_NR_PROFILES)
+		return bad_rope(geometry, i, KVP_REASON_VALUE,
+				"profile %u: expected one of enum kvp_rope_profile",
+				rope->profile);
 	if (rope->style != KVP_ROPE_NONE) {
 		err = check_rope_range(geometry, i);
-		return err ? err : check_rope_table(geometry, i);
+		if (!err)
+			err = check_rope_table(geometry, i);
+		return err ? err : check_rope_axes(geometry, i);
 	}
-	if (rope->table || rope->n_pos || rope->rot_off || rope->rot_dim)
+	if (rope->table || rope->n_pos || rope->rot_off || rope->rot_dim || rope->profile ||
+	    rope->axis_of_pair)
 		return bad_rope(geometry, i, KVP_REASON_VALUE,
-				"has a table or a range: expected all zero, since nothing is rotated");
+				"has a table, range, profile or axes: expected all zero, since nothing is rotated");
 	return 0;
 }
 
@@ -431,10 +460,6 @@ static int check_kraw(const struct kvp_geometry *geometry, uint32_t i)
 	if (plane_of(geometry, KVP_ROLE_KRAW, of) != i)
 		return bad_plane(geometry, i, -EINVAL, KVP_REASON_DUPLICATE,
 				 "a second one of plane %u: expected one", of);
-	if (dtypes[k->dtype].is_float && raw->dtype != k->dtype)
-		return bad_plane(geometry, i, -EINVAL, KVP_REASON_VALUE,
-				 "dtype %s: expected %s, the dtype of its k",
-				 kvp_dtype_name(raw->dtype), kvp_dtype_name(k->dtype));
 	if (!dtypes[raw->dtype].is_float)
 		return bad_plane(geometry, i, -EINVAL, KVP_REASON_VALUE,
 				 "dtype %s: expected f32, f16 or bf16, from which it is rotated",
@@ -619,6 +644,8 @@ static const char *k_obstacle(const struct kvp_geometry *geometry, uint32_t i)
 
 	if (k->flags & KVP_PLANE_READONLY)
 		return "k is rotated, and read-only";
+	if (raw != NO_PLANE && geometry->plane[raw].flags & KVP_PLANE_READONLY)
+		return "k is rotated, and its kraw plane is read-only";
 	if (dtypes[k->dtype].is_float)
 		return raw == NO_PLANE ? "k is rotated, and has no kraw plane" : NULL;
 	if (!dtypes[k->dtype].is_quantised)
@@ -626,8 +653,11 @@ static const char *k_obstacle(const struct kvp_geometry *geometry, uint32_t i)
 	if (raw == NO_PLANE)
 		return "k is rotated and quantised, and has no kraw plane";
 	if (scale == NO_PLANE || s->dtype != KVP_DTYPE_F32 || s->n_elems != 1 ||
-	    s->n_heads != k->n_heads)
+	    s->n_heads != k->n_heads || s->flags & KVP_PLANE_READONLY)
 		return "k is rotated and quantised, and has no scale plane of one f32 a token and head";
+	/* All ropes that rotate have KRAW's size. */
+	if (geometry->plane[raw].n_elems != k->n_elems)
+		return "k is rotated in part and quantised: the rest has no value that could be quantised again";
 	return NULL;
 }
 

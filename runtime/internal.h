@@ -250,6 +250,11 @@ int kvp_bytes_copy(struct kvp_pool *pool, const struct kvp_copy *copies, uint32_
 /* The id can be of this pool, and this process has its bytes. */
 bool kvp_block_is_ours(const struct kvp_pool *pool, uint64_t block);
 
+/* ---- rotate.c ---- */
+
+/* The environment names no variant of the kernels that there is: -EINVAL, noted. */
+int kvp_cpu_unknown(void);
+
 /* ---- geometry.c ---- */
 
 /* Forget the geometries of a pool that is closed. */

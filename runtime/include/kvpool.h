@@ -29,7 +29,8 @@
  * pools end with it. A name says which one: dev:NAME, inproc:NAME. A plain NAME takes the
  * device, and fails where there is none; nothing falls back silently. Environment, for programs
  * that are not set-user-id: KVPOOL_DOOR=inproc makes plain names mean inproc:NAME (dev: the
- * default), KVPOOL_DEVICE=PATH names another device than /dev/kvpool.
+ * default), KVPOOL_DEVICE=PATH names another device than /dev/kvpool. KVPOOL_CPU=scalar, avx2 or
+ * avx512 takes that variant of the kernels of kvpool_rows.h instead of the fastest; all give the same.
  *
  * Ownership: what a function takes is read during the call only and stays the
  * caller's; what it gives is written to memory of the caller, unless it says
@@ -868,5 +869,7 @@ int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block);
 
 #include "kvpool_batch.h"
 #include "kvpool_fence.h"
+#include "kvpool_rope.h"
+#include "kvpool_rows.h"
 
 #endif /* KVPOOL_H */

@@ -16,9 +16,9 @@
  * exchanged. What cannot be said so is an index that is itself split (see
  * KVP_LAYOUT_SGLANG_AITER_5D).
  *
- * Ownership: a geometry and all that it points to (layer bases, memory list, ropes by layer)
- * are read during the call only, which copies what it needs. The tensors themselves and the RoPE
- * tables stay the caller's: see kvp_pool_set_geometry() for how long they must live.
+ * Ownership: a geometry and all that it points to (layer bases, memory list, ropes by layer, axes
+ * of pairs) are read during the call only, which copies what it needs. The tensors themselves and
+ * the RoPE tables stay the caller's: see kvp_pool_set_geometry() for how long they must live.
  *
  * All structs are plain data without hidden pointers into the library. Set what you do not use to
  * zero: zero is never a valid dtype, role or count.
@@ -146,25 +146,40 @@ enum kvp_rope_style {
 	KVP_NR_ROPE_STYLES,
 };
 
+/* Where values are rounded when K is rotated; kvpool_rows.h has the arithmetic. */
+enum kvp_rope_profile {
+	KVP_PROFILE_F32,		/* computed in f32, the result rounded once to K's dtype */
+	KVP_PROFILE_MODEL,		/* table, products and results rounded to KRAW's dtype */
+	KVP_NR_PROFILES,
+};
+
+#define KVP_ROPE_AXES		3	/* positions of a token with axis_of_pair */
+
 /**
  * struct kvp_rope - how K is rotated in some layers
  * @table: f32 [n_pos][rot_dim]: rot_dim / 2 cosines, then as many sines, of each position; with
  *         scaling of any kind already in it. NULL with KVP_ROPE_NONE
+ * @axis_of_pair: for models whose tokens have three positions (M-RoPE of Qwen2-VL: time, height,
+ *                width): which of them, 0 to 2, rotates each of the rot_dim / 2 pairs. NULL: a
+ *                token has one position
  * @n_pos: positions in the table, at least the geometry's @n_positions; NONE: 0
  * @rot_off: first element of K that is rotated, even; NONE: 0
  * @rot_dim: elements of K that are rotated, even and > 0; NONE: 0
  * @style: enum kvp_rope_style
+ * @profile: enum kvp_rope_profile; NONE: 0
  * @reserved: 0
  *
  * An engine that keeps K unrotated and rotates when it reads has style NONE.
  */
 struct kvp_rope {
 	const float *table;
+	const uint8_t *axis_of_pair;
 	uint32_t n_pos;
 	uint16_t rot_off;
 	uint16_t rot_dim;
 	uint8_t style;
-	uint8_t reserved[7];
+	uint8_t profile;
+	uint8_t reserved[6];
 };
 
 /* ---- geometries -------------------------------------------------------------- */
@@ -274,10 +289,14 @@ struct kvp_geometry_facts {
  * NULL. Nothing that it points to but its own arrays is read: no tensor, no table. Any thread.
  *
  * K that is rotated can be given new positions if it has a KRAW plane: of the same heads, of
- * exactly rot_dim elements, and of K's dtype; of K quantised to I8 or FP8, of any float type, next
- * to a SCALE plane of K (f32, one a token and head). Where that is missing the geometry is
- * accepted, for verbatim operations only, and @facts says why; with KVP_GEOMETRY_REPOSITION it is
- * refused instead.
+ * exactly rot_dim elements, and of a float type: that of which the engine rotates, which need not
+ * be K's (an engine may rotate in f32 and keep K as bf16). Quantised K (I8, FP8) needs a SCALE
+ * plane, too (f32, one a token and head), and must be rotated as a whole: of elements that are
+ * not rotated there is no value from which they could be quantised again. No plane of the three
+ * may be READONLY, for rows of such a plane are not moved. Where any of that is missing the
+ * geometry is accepted, for verbatim operations only, and @facts says why; with
+ * KVP_GEOMETRY_REPOSITION it is refused instead. Either all ropes that rotate have axis_of_pair
+ * or none.
  *
  * Errors; kvp_error() tells plane or rope, field, and what was expected, and ->where is the index
  * of the plane, rope, memory or layer: -EINVAL (POINTER: NULL; COUNT: a count of zero or too

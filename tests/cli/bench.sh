@@ -30,7 +30,8 @@ for name in floor/miss floor/memcmp/16/cold floor/siphash/512/hot floor/memcpy \
 	use/16/10k use-64/16/100k use-64-by-use/16/10k query/16/1M query-64/16/10k \
 	free-call-fenced-by-free-call/16/10k free-zombie/16/100k free-zombie-ns/16/10k \
 	free-zombie-by-free/16/10k decode-fenced/16/1M decode-fenced-by-decode/16/1M \
-	scale/match-hold/16 scale/publish/16 metadata/16/1M trace/20k trace/200k; do
+	scale/match-hold/16 scale/publish/16 metadata/16/1M trace/20k trace/200k \
+	evict/f32/64/1 evict-in-place/bf16/4096/all copy-blocks/f32/all; do
 	grep -qx "$name" "$tmp/list" || fail "no $name in the list"
 done
 expect 0 "$kvctl" bench --list --filter fork-free

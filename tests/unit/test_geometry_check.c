@@ -30,6 +30,7 @@ static struct kvp_memory memory[2];
 static uint64_t layer_base[LAYERS];
 static uint8_t rope_of_layer[LAYERS];
 static float table[64 * ELEMS];
+static uint8_t axes[ELEMS / 2];
 
 static struct kvp_plane plane(uint32_t role, uint32_t nr, uint32_t elems)
 {
@@ -72,6 +73,7 @@ static void good(void)
 	layer_base[0] = BASE;
 	layer_base[1] = BASE + LAYER;
 	memset(rope_of_layer, 0, sizeof(rope_of_layer));
+	memset(axes, 0, sizeof(axes));
 }
 
 /* V in tensors of the layers. */
@@ -140,7 +142,7 @@ START_TEST(test_names)
 	ck_assert_str_eq(kvp_path_name(0), "unknown");
 	ck_assert_str_eq(kvp_path_name(KVP_PATH_TRANSPOSED + 1), "unknown");
 	ck_assert_uint_eq(sizeof(struct kvp_plane), 64);
-	ck_assert_uint_eq(sizeof(struct kvp_rope), 24);
+	ck_assert_uint_eq(sizeof(struct kvp_rope), 32);
 }
 END_TEST
 
@@ -556,7 +558,9 @@ START_TEST(test_ropes)
 
 	REFUSED(r->style = KVP_NR_ROPE_STYLES, err, why, 0, "rope 0 (unknown): style 3",
 		"enum kvp_rope_style", r->style = KVP_ROPE_GPTJ);
-	REFUSED(r->reserved[6] = 1, err, KVP_REASON_RESERVED, 0, "rope 0 (neox): reserved",
+	REFUSED(r->profile = KVP_NR_PROFILES, err, why, 0, "rope 0 (neox): profile 2",
+		"enum kvp_rope_profile", r->profile = KVP_PROFILE_MODEL);
+	REFUSED(r->reserved[5] = 1, err, KVP_REASON_RESERVED, 0, "rope 0 (neox): reserved",
 		"zeros", );
 	REFUSED(r->rot_dim = 0, err, why, 0, "rope 0 (neox): rot_dim 0",
 		"an even number above zero", );
@@ -570,6 +574,33 @@ START_TEST(test_ropes)
 		(g.n_planes = 1, g.n_ropes = 0, g.plane[0].role = KVP_ROLE_LATENT));
 	REFUSED((g.n_planes = 2, r->style = KVP_ROPE_NONE), err, why, 0, "rope 0 (none): has a table",
 		"all zero", (g.n_planes = 2, *r = (struct kvp_rope){ .style = KVP_ROPE_NONE }));
+	REFUSED((g.n_planes = 2, *r = (struct kvp_rope){ .profile = KVP_PROFILE_MODEL }), err, why,
+		0, "rope 0 (none): has a table, range, profile", "all zero", );
+	REFUSED((g.n_planes = 2, *r = (struct kvp_rope){ .axis_of_pair = axes }), err, why,
+		0, "rope 0 (none): has a table, range, profile or axes", "all zero", );
+}
+END_TEST
+
+/* Models whose tokens have three positions. */
+START_TEST(test_axes)
+{
+	const int err = -EINVAL;
+	const uint32_t why = KVP_REASON_VALUE;
+	struct kvp_rope *r = g.rope;
+
+	REFUSED((r->axis_of_pair = axes, axes[1] = 3), err, why, 0,
+		"rope 0 (neox): axis_of_pair[1] is 3", "one of 3 positions",
+		(r->axis_of_pair = axes, axes[1] = 2));
+	REFUSED((g.n_ropes = 2, r[1] = r[0], g.rope_of_layer = rope_of_layer,
+		 r[1].axis_of_pair = axes), err, why, 1, "rope 1 (neox): axis_of_pair is there",
+		"the same as of rope 0",
+		(g.n_ropes = 2, r[0].axis_of_pair = axes, r[1] = r[0],
+		 g.rope_of_layer = rope_of_layer));
+	REFUSED((g.n_ropes = 2, r[0].axis_of_pair = axes, r[1] = r[0],
+		 g.rope_of_layer = rope_of_layer, r[1].axis_of_pair = NULL), err, why, 1,
+		"rope 1 (neox): axis_of_pair is NULL", "the same as of rope 0",
+		(g.n_ropes = 2, r[0].axis_of_pair = axes, r[1] = (struct kvp_rope){ 0 },
+		 g.rope_of_layer = rope_of_layer));
 }
 END_TEST
 
@@ -621,8 +652,9 @@ START_TEST(test_kraw)
 		"2, the rot_dim of rope 1",
 		(g.n_ropes = 2, g.rope[1] = (struct kvp_rope){ .style = KVP_ROPE_NONE },
 		 g.rope_of_layer = rope_of_layer));
-	REFUSED(raw->dtype = KVP_DTYPE_F16, err, why, 2, "plane 2 (kraw): dtype f16",
-		"bf16, the dtype of its k", );
+	/* What an engine rotates from need not be what it keeps. */
+	REFUSED(raw->dtype = KVP_DTYPE_I8, err, why, 2, "plane 2 (kraw): dtype i8",
+		"f32, f16 or bf16", raw->dtype = KVP_DTYPE_F16);
 	REFUSED((g.plane[0].dtype = KVP_DTYPE_I8, raw->dtype = KVP_DTYPE_I8), err, why, 2,
 		"dtype i8", "f32, f16 or bf16",
 		(g.plane[0].dtype = KVP_DTYPE_I8, raw->dtype = KVP_DTYPE_F32));
@@ -680,16 +712,23 @@ START_TEST(test_rotation_needs_kraw)
 	good();
 	g.plane[0].flags = KVP_PLANE_READONLY;
 	verbatim_only(0, "k is rotated, and read-only");
+	good();
+	g.plane[2].flags |= KVP_PLANE_READONLY;
+	verbatim_only(0, "k is rotated, and its kraw plane is read-only");
 }
 END_TEST
 
-/* K quantised to @dtype, with a scale plane as the fourth one. */
+/* K quantised to @dtype, with a scale plane as the fourth one; all of it is rotated. */
 static void quantised(uint32_t dtype)
 {
 	good();
 	g.plane[0].dtype = (uint8_t)dtype;
-	g.plane[3] = plane(KVP_ROLE_SCALE, 2, 1);
-	g.plane[3].base += 8;
+	g.plane[2] = plane(KVP_ROLE_KRAW, 2, ELEMS);
+	g.plane[2].flags = KVP_PLANE_OF(0);
+	g.rope[0].rot_off = 0;
+	g.rope[0].rot_dim = ELEMS;
+	g.plane[3] = plane(KVP_ROLE_SCALE, 3, 1);
+	memory[0].size += PLANE;
 	g.plane[3].dtype = KVP_DTYPE_F32;
 	g.plane[3].flags = KVP_PLANE_OF(0);
 	g.n_planes = 4;
@@ -724,6 +763,14 @@ START_TEST(test_quantised_k)
 	quantised(dtypes[_i]);
 	g.plane[3].flags = KVP_PLANE_OF(1);
 	verbatim_only(0, no_scale);
+	quantised(dtypes[_i]);
+	g.plane[3].flags |= KVP_PLANE_READONLY;
+	verbatim_only(0, no_scale);
+	quantised(dtypes[_i]);
+	g.plane[2].n_elems = ROTATED;
+	g.plane[2].vec = ROTATED;
+	g.rope[0].rot_dim = ROTATED;
+	verbatim_only(0, "k is rotated in part and quantised: the rest has no value that could be quantised again");
 }
 END_TEST
 
@@ -794,6 +841,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, test_all_read_only);
 	tcase_add_test(tc, test_ropes);
 	tcase_add_test(tc, test_rope_tables);
+	tcase_add_test(tc, test_axes);
 	tcase_add_test(tc, test_ropes_of_layers);
 	tcase_add_test(tc, test_kraw);
 	tcase_add_test(tc, test_rotation_needs_kraw);

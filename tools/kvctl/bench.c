@@ -91,8 +91,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Bytes of memory that can still be had, 0: unknown. */
-static uint64_t available_bytes(void)
+uint64_t bench_available_bytes(void)
 {
 	FILE *in = fopen("/proc/meminfo", "r");
 	unsigned long long kib = 0;
@@ -112,7 +111,7 @@ static int open_scene(struct bench_scene *scene)
 {
 	uint64_t need = bench_scene_bytes(scene);
 
-	if (need > available_bytes()) {
+	if (need > bench_available_bytes()) {
 		snprintf(scene->skipped, sizeof(scene->skipped), "needs %.1f GB of memory",
 			 (double)need / 1e9);
 		return 0;
@@ -253,6 +252,7 @@ static int run_all(struct bench *bench, bool quiet)
 	}
 	bench_floor_close();
 	bench_cost_close();
+	bench_rows_close();
 	kvctl_progress_end(&progress);
 	return err;
 }

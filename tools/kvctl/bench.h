@@ -189,6 +189,7 @@ extern const struct bench_op bench_prefix_ops[];
 extern const struct bench_op bench_seq_ops[];
 extern const struct bench_op bench_fence_ops[];
 extern const struct bench_op bench_cost_ops[];
+extern const struct bench_op bench_rows_ops[];
 
 /**
  * struct bench_item - an operation in a scene
@@ -275,5 +276,11 @@ int bench_floor_evict(void);
 
 /* The trace is no longer needed. */
 void bench_cost_close(void);
+
+/* Gives back the tensors of the rows that move. */
+void bench_rows_close(void);
+
+/* Bytes of memory that can still be had, 0: unknown. */
+uint64_t bench_available_bytes(void);
 
 #endif /* KVCTL_BENCH_H */

@@ -38,10 +38,11 @@ static const struct {
 
 static const struct bench_op *const tables[] = {
 	bench_floor_ops, bench_prefix_ops, bench_seq_ops, bench_fence_ops, bench_cost_ops,
+	bench_rows_ops,
 };
 
 #define NR_TABLES	(sizeof(tables) / sizeof(tables[0]))
-#define MAX_OPS		64
+#define MAX_OPS		96
 #define MAX_ITEMS	(MAX_OPS * NR_SCENES)
 #define MAX_LINES	(2 * MAX_ITEMS + MAX_OPS)
 
