@@ -105,7 +105,7 @@ static const struct reason reasons[] = {
 		"the sequence is not as long as believed: expected the number of tokens it has",
 		NOWHERE },
 	[KVP_REASON_UNPUBLISHED] = { "unpublished",
-		"tokens that are not computed: expected computed ones", NOWHERE },
+		"tokens that are not computed: expected computed ones", AT_ELEMENT },
 
 	[KVP_REASON_REVOKED] = { "revoked",
 		"the export was revoked: expected one that is not", NOWHERE },
@@ -133,6 +133,11 @@ static const struct reason reasons[] = {
 		AT_ELEMENT },
 	[KVP_REASON_NOT_GRANTED] = { "not-granted",
 		"the ticket still waits: expected one that is granted", NOWHERE },
+	[KVP_REASON_REMAP_OPEN] = { "remap-open",
+		"the sequence is being remapped: expected the remap to be committed or aborted",
+		NOWHERE },
+	[KVP_REASON_NO_REMAP] = { "no-remap",
+		"no remap of the sequence is open: expected one that was begun", NOWHERE },
 
 	[KVP_REASON_RIGHT_USE] = { "right-use",
 		"the client lacks the right to use blocks: expected 'use'", NOWHERE },
@@ -218,6 +223,14 @@ static const struct reason reasons[] = {
 	[KVP_REASON_MAKER_DEAD] = { "maker-dead",
 		"the export's maker died, or gave them up, while rows of it were being written: expected complete ones",
 		NOWHERE },
+	[KVP_REASON_TAINTED] = { "tainted",
+		"tokens that do not stand, or were not computed, as their identity says: expected a limit at most where these begin",
+		NOWHERE },
+	[KVP_REASON_ATTENDED] = { "attended",
+		"rows would not be those of a run that never saw what is removed: expected to remove the end only, or to recompute what follows",
+		NOWHERE },
+	[KVP_REASON_NAMESPACE] = { "namespace",
+		"pieces are of several namespaces: expected those of the sequence's own", AT_ELEMENT },
 };
 
 static const struct {

@@ -239,6 +239,8 @@ static int kvp_append(struct kvp_call *call, struct kvp_grow *grow)
 		err = kvp_append_more(call, grow);
 	if (err)
 		return err;
+	if (grow->in.nr)
+		kvp_places_append(seq);
 	kvp_seq_fill(pool, seq, &grow->in);
 	seq->reserved = grow->reserved;
 	arg->nr_reserved = seq->reserved;
@@ -309,6 +311,7 @@ static int kvp_set_tokens(struct kvp_call *call, struct kvp_seq *seq,
 	kvp_seq_grow_sliced(pool, seq, &taken, seq->reserved, tokens);
 	kvp_seq_attach_extras_sliced(pool, seq, in, &taken);
 	kvp_unlock(pool);
+	kvp_places_append(seq);
 	kvp_seq_fill(pool, seq, in);
 	seq->owns_end = false;
 	kvp_seq_catch_up(pool, seq);

@@ -18,6 +18,8 @@ static void kvp_audit_each_seq(struct kvp_audit_run *run, struct kvp_client *cli
 
 		if (seq)
 			fn(run, seq, family);
+		if (seq && seq->remap)
+			fn(run, seq->remap->staged, family);
 		kvp_audit_step(run);
 	}
 }
@@ -60,6 +62,11 @@ void kvp_audit_seq_blocks(struct kvp_audit_run *run, struct kvp_seq *seq, u32 fa
 			kvp_audit_count(run, family, table->at[i], 1, seq->zombie, seq->id);
 		kvp_audit_step(run);
 	}
+	for (i = 0; seq->remap && i < seq->remap->nr_held; i++)
+		if (seq->remap->held[i] != KVP_NIL &&
+		    seq->remap->held[i] >> KVP_HOLD_SHIFT == family)
+			kvp_audit_count(run, family, seq->remap->held[i] & KVP_BLOCK_INDEX_MASK, 1,
+					false, seq->id);
 	for (i = 0; i < seq->nr_pending; i++)
 		if (seq->pending[i].family == family)
 			kvp_audit_count(run, family, seq->pending[i].src, 1, seq->zombie,
@@ -231,7 +238,8 @@ void kvp_audit_seq(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family)
 	struct kvp_pool *pool = run->pool;
 	const u64 rule[][2] = {		/* what must not exceed what */
 		{ seq->busy, 0 },
-		{ seq->windowed, seq->computed },
+		/* What a remap moves counts as computed later than windows moved with it. */
+		{ seq->windowed, max(seq->computed, seq->moved_at) },
 		{ seq->computed, seq->tokens },
 		{ seq->tokens, seq->reserved },
 		{ seq->nr_published, seq->computed / pool->index_tokens },
@@ -244,10 +252,15 @@ void kvp_audit_seq(struct kvp_audit_run *run, struct kvp_seq *seq, u32 family)
 				      rule[i][1]);
 	kvp_audit_equal(run, KVP_FINDING_SEQ, KVP_NO_FAMILY, seq->id, seq->runs.nr,
 			kvp_nodes_for(pool, seq->tokens));
-	account->has[seq->zombie ? KVP_ZOMBIES : KVP_SEQS]++;
+	/* What is staged is no sequence yet. */
+	if (seq->zombie || seq->id)
+		account->has[seq->zombie ? KVP_ZOMBIES : KVP_SEQS]++;
 	account->has[KVP_USES] += seq->nr_uses;
 	account->has[KVP_METADATA] += kvp_seq_size(pool) + seq->runs.cap * sizeof(*seq->runs.at) +
-				      seq->max_late * sizeof(*seq->late);
+				      seq->max_late * sizeof(*seq->late) +
+				      seq->max_places * sizeof(*seq->places);
+	if (seq->remap)
+		account->has[KVP_METADATA] += kvp_remap_memory(seq->remap);
 	if (seq->uses != seq->first_use)
 		account->has[KVP_METADATA] += seq->max_uses * sizeof(*seq->uses);
 	kvp_audit_equal(run, KVP_FINDING_FENCE, KVP_NO_FAMILY, seq->id,

@@ -202,6 +202,7 @@ u64 kvp_export_id(const struct kvp_export *export);
 int kvp_ids_room_sliced(struct kvp_pool *pool, struct kvp_ids *ids);
 u64 kvp_ids_add_locked(struct kvp_ids *ids, void *object);
 void *kvp_ids_find_locked(struct kvp_ids *ids, u64 id, int *err);
+void kvp_ids_replace_locked(struct kvp_ids *ids, u64 id, void *object);
 void kvp_ids_del_locked(struct kvp_ids *ids, u64 id);
 void kvp_ids_exit(struct kvp_ids *ids);
 int kvp_vec_room(struct kvp_client *client, const struct kvp_vec *vec, u64 nr,
@@ -399,6 +400,7 @@ int kvp_seq_room_make(struct kvp_call *call, const struct kvp_seq *seq, u64 rese
 void kvp_seq_room_use(struct kvp_seq *seq, struct kvp_room *room);
 void kvp_seq_room_drop(struct kvp_client *client, struct kvp_room *room);
 struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id);
+struct kvp_seq *kvp_seq_begin_remapped(struct kvp_call *call, u64 id);
 struct kvp_seq *kvp_seq_begin_settled(struct kvp_call *call, u64 id);
 void kvp_seq_end(struct kvp_seq *seq);
 int kvp_seq_take_sliced(struct kvp_call *call, const struct kvp_plan *plan,
@@ -457,6 +459,39 @@ int kvp_op_seq_fork(struct kvp_call *call);
 void kvp_undo_seq_fork(struct kvp_call *call);
 int kvp_fork_to(struct kvp_call *call, struct kvp_seq *parent, u64 tokens,
 		struct kvp_client *client, u64 *id);
+
+/* place.c: positions as runs */
+u64 kvp_place_at(const struct kvp_seq *seq, u64 token, struct kvp_place *place);
+u64 kvp_seq_tainted_from(const struct kvp_seq *seq);
+u64 kvp_seq_attended(const struct kvp_seq *seq, u64 rows);
+bool kvp_seq_unmoved(const struct kvp_seq *seq, u64 rows);
+int kvp_places_room(struct kvp_call *call, struct kvp_seq *seq, u32 nr);
+void kvp_places_push(struct kvp_seq *seq, const struct kvp_place *place);
+int kvp_places_copy(struct kvp_call *call, struct kvp_seq *child, const struct kvp_seq *parent,
+		    u64 tokens);
+void kvp_places_cut(struct kvp_seq *seq, u64 tokens);
+void kvp_places_append(struct kvp_seq *seq);
+int kvp_op_seq_positions(struct kvp_call *call);
+
+/* remap.c, stage.c, moves.c: what changes which rows stand where */
+void kvp_remap_free(struct kvp_client *client, struct kvp_remap *remap);
+u64 kvp_remap_memory(const struct kvp_remap *remap);
+int kvp_op_remap_begin(struct kvp_call *call);
+void kvp_undo_remap_begin(struct kvp_call *call);
+int kvp_stage(struct kvp_call *call, struct kvp_seq *seq, struct kvp_remap *remap,
+	      const struct kvp_source *source, u64 tokens, u64 reserved);
+void kvp_stage_undo(struct kvp_remap *remap);
+u32 kvp_source_block(const struct kvp_seq *seq, const struct kvp_remap *remap,
+		     const struct kvp_part *part, u32 family, u64 token);
+void kvp_rows_begin(struct kvp_rows *rows, const struct kvp_seq *seq,
+		    const struct kvp_remap *remap, u32 family);
+bool kvp_rows_next(struct kvp_rows *rows);
+void kvp_remap_tell(const struct kvp_seq *seq, struct kvp_remap *remap,
+		    struct kvp_remap_begin *arg);
+void kvp_remap_abort_sliced(struct kvp_seq *seq);
+int kvp_op_remap_moves(struct kvp_call *call);
+int kvp_op_remap_commit(struct kvp_call *call);
+int kvp_op_remap_abort(struct kvp_call *call);
 
 /* copy.c: private copies of the node in which a sequence ends */
 u32 kvp_copies_need(const struct kvp_pool *pool, const struct kvp_seq *seq, u64 tokens,
@@ -554,6 +589,8 @@ u64 kvp_seq_open_from(const struct kvp_seq *seq);
 u64 kvp_seq_will_have(const struct kvp_seq *seq);
 int kvp_seq_late_room(struct kvp_call *call, const struct kvp_seq *seq, u64 nr,
 		      struct kvp_late_room *room);
+int kvp_late_room(struct kvp_call *call, const struct kvp_seq *seq, u64 nr,
+		  struct kvp_late_room *room);
 void kvp_late_drop(struct kvp_client *client, struct kvp_late_room *room);
 void kvp_seq_late_use(struct kvp_seq *seq, struct kvp_late_room *room);
 void kvp_exports_give_up_locked(struct kvp_pool *pool, const struct kvp_seq *seq, u64 tokens);

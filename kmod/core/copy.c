@@ -84,7 +84,9 @@ static bool kvp_node_shared_locked(struct kvp_pool *pool, const struct kvp_seq *
 			if (index == KVP_NIL)
 				continue;
 			pool->touched++;
-			if (family->blocks[index].count > 1)
+			/* Published: of a node that a remap took apart. */
+			if (family->blocks[index].count > 1 ||
+			    family->blocks[index].node != KVP_NIL)
 				return true;
 		}
 	}

@@ -66,6 +66,7 @@
 #include "seam.h"
 #include "account.h"
 #include "fence.h"
+#include "remap.h"
 
 #define KVP_NIL		0xffffffffU	/* no index */
 #define KVP_MAX_CLIENTS	4096		/* of one pool */
@@ -345,12 +346,15 @@ struct kvp_pending {
  * @tokens: ids known
  * @computed: KV written
  * @windowed: where @computed was when the windows moved on last
+ * @moved_at: where @computed was to be at the last remap: of windows, rows before are not there
  * @done_to: the most that uses that passed have computed, ids known or not
  * @fenced: place on the list of what waits; kvp_pool.lock, as all up to @first_use
  * @claimer: the call of KVP_OP_USE that keeps it busy, or NULL
  * @claimed_uses: uses that this call will add
  * @claimed_to: tokens that they will have computed at most
  * @zombie: freed: it waits for its uses, and has no id any more
+ * @replaced: a remap took its place, and its id
+ * @borrows: of nodes that are its own, blocks may be others', too
  * @nr_uses: open uses
  * @max_uses: room in @uses
  * @spare_uses: memory that this call got for more of them, or that they had before
@@ -362,6 +366,11 @@ struct kvp_pending {
  * @late_gone: of @late, from the first on, that have ended by now
  * @late: in the order of their uses; counted in kvp_block.held_back
  * @first_use: @uses as long as they are few
+ * @remap: the one that is open, or NULL
+ * @nr_places: runs of positions, 0: all tokens stand at their index
+ * @max_places: room in @places: one more, while there are any
+ * @unnamed_from: first token whose extra digest was lost, or KVP_POS_END
+ * @places: runs of positions
  * @runs: the nodes that hold its tokens, in order (uses)
  * @nr_pending: copies not yet acknowledged
  * @pending: their sources (one count each)
@@ -384,12 +393,15 @@ struct kvp_seq {
 	u64 tokens;
 	u64 computed;
 	u64 windowed;
+	u64 moved_at;
 	u64 done_to;
 	struct kvp_fenced fenced;
 	const struct kvp_call *claimer;
 	u32 claimed_uses;
 	u64 claimed_to;
 	bool zombie;
+	bool replaced;
+	bool borrows;
 	u32 nr_uses;
 	u32 max_uses;
 	u32 max_spare;
@@ -401,6 +413,11 @@ struct kvp_seq {
 	struct kvp_open_use *spare_uses;
 	struct kvp_late *late;
 	struct kvp_open_use first_use[KVP_SEQ_USES];
+	struct kvp_remap *remap;
+	u32 nr_places;
+	u32 max_places;
+	u64 unnamed_from;
+	struct kvp_place *places;
 	struct kvp_pending *pending;
 	struct kvp_vec runs;
 	struct kvp_vec table[];

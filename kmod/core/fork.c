@@ -147,6 +147,8 @@ static int kvp_fork_sliced(struct kvp_call *call, struct kvp_fork *fork)
 	child->tokens = fork->tokens;
 	child->computed = fork->tokens;
 	child->windowed = min(parent->windowed, fork->tokens);
+	child->moved_at = min(parent->moved_at, fork->tokens);
+	child->borrows = parent->borrows;
 	child->reserved = fork->tokens;
 	arg->nr_copies = 0;
 	err = kvp_fork_tables_sliced(call, fork, &taken);
@@ -185,8 +187,10 @@ static int kvp_fork_child(struct kvp_call *call, struct kvp_fork *fork)
 	if (IS_ERR(fork->child))
 		return PTR_ERR(fork->child);
 	err = kvp_seq_room_make(call, fork->child, fork->tokens, fork->tokens, &room);
-	if (!err)
+	if (!err) {
 		kvp_seq_room_use(fork->child, &room);
+		err = kvp_places_copy(call, fork->child, fork->parent, fork->tokens);
+	}
 
 	kvp_lock(pool);
 	if (!err)

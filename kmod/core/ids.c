@@ -120,6 +120,17 @@ void *kvp_ids_find_locked(struct kvp_ids *ids, u64 id, int *err)
 }
 
 /**
+ * kvp_ids_replace_locked - another object has an id from now on
+ * @ids: the table
+ * @id: an id of it
+ * @object: the object
+ */
+void kvp_ids_replace_locked(struct kvp_ids *ids, u64 id, void *object)
+{
+	kvp_id_slot(ids, (u32)id)->object = object;
+}
+
+/**
  * kvp_ids_del_locked - end an id
  * @ids: the table
  * @id: an id of it

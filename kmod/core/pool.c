@@ -701,7 +701,7 @@ int kvp_op_abi(struct kvp_call *call)
 	struct kvp_abi *arg = call->arg;
 
 	arg->features = KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS | KVP_FEATURE_FENCE |
-			KVP_FEATURE_ADMIT | call->client->door->features;
+			KVP_FEATURE_ADMIT | KVP_FEATURE_REMAP | call->client->door->features;
 	if (call->client->door->backing_take)
 		arg->features |= KVP_FEATURE_BACKING;
 	if (call->client->door->export_give)

@@ -406,6 +406,25 @@ static void kvp_publish_prefetch_locked(struct kvp_pool *pool, const struct kvp_
 	}
 }
 
+/* Whether a block of its next node is published already, in a node that a remap took apart. */
+static bool kvp_publish_borrowed_locked(const struct kvp_pool *pool, const struct kvp_seq *seq)
+{
+	u32 i, j;
+
+	if (!seq->borrows || pool->nodes[seq->runs.at[seq->nr_published]].state ==
+			     KVP_NODE_PUBLISHED)
+		return false;
+	for (i = 0; i < pool->nr_families; i++) {
+		const struct kvp_family *family = &pool->family[i];
+		const u32 *own = &seq->table[i].at[seq->nr_published * family->parts];
+
+		for (j = 0; j < family->parts; j++)
+			if (own[j] != KVP_NIL && family->blocks[own[j]].node != KVP_NIL)
+				return true;
+	}
+	return false;
+}
+
 /* One more node of the sequence is published. */
 static void kvp_publish_next_locked(struct kvp_call *call, struct kvp_seq *seq, u64 now)
 {
@@ -469,6 +488,10 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 		return PTR_ERR(seq);
 	nodes = kvp_publish_limit(arg, seq) / pool->index_tokens;
 	late.max = 0;
+	if (nodes * pool->index_tokens > kvp_seq_tainted_from(seq)) {
+		kvp_seq_end(seq);
+		return kvp_fail(call, -EKEYREJECTED, KVP_REASON_TAINTED, 0);
+	}
 	if (nodes > seq->nr_published && !(arg->head.flags & KVP_PUBLISH_KEEP))
 		err = kvp_seq_late_room(call, seq,
 					(nodes - seq->nr_published) * pool->parts_per_node, &late);
@@ -485,6 +508,8 @@ int kvp_op_prefix_publish(struct kvp_call *call)
 	while (!err && seq->nr_published < nodes) {
 		/* Its own blocks, and those of a node that is there already. */
 		kvp_slice_next(pool, 1 + 2 * pool->parts_per_node);
+		if (kvp_publish_borrowed_locked(pool, seq))
+			break;
 		kvp_publish_prefetch_locked(pool, seq, nodes);
 		kvp_publish_next_locked(call, seq, now);
 	}

@@ -44,6 +44,7 @@ struct kvp_seq *kvp_seq_alloc(struct kvp_call *call)
 	seq->max_uses = KVP_SEQ_USES;
 	kvp_fenced_init(&seq->fenced, call->client, KVP_FENCED_SEQ);
 	seq->pending = (struct kvp_pending *)&seq->table[pool->nr_families];
+	seq->unnamed_from = KVP_POS_END;
 	return seq;
 }
 
@@ -146,14 +147,14 @@ void kvp_seq_room_drop(struct kvp_client *client, struct kvp_room *room)
 }
 
 /**
- * kvp_seq_begin - find a sequence of the client and keep it busy
+ * kvp_seq_begin_remapped - find a sequence of the client and keep it busy, remapped or not
  * @call: the call
  * @id: its id
  *
  * What fences have brought to it by now is in it then. Return: the sequence, to be ended with
  * kvp_seq_end(); or ERR_PTR of kvp_fail() with -ENOENT, -ESTALE or -EBUSY.
  */
-struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id)
+struct kvp_seq *kvp_seq_begin_remapped(struct kvp_call *call, u64 id)
 {
 	struct kvp_pool *pool = call->pool;
 	enum kvp_reason reason;
@@ -175,6 +176,23 @@ struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id)
 	}
 	kvp_unlock(pool);
 	return seq ? seq : ERR_PTR(kvp_fail(call, err, reason, 0));
+}
+
+/**
+ * kvp_seq_begin - find a sequence of the client, without an open remap, and keep it busy
+ * @call: the call
+ * @id: its id
+ *
+ * Return: as kvp_seq_begin_remapped().
+ */
+struct kvp_seq *kvp_seq_begin(struct kvp_call *call, u64 id)
+{
+	struct kvp_seq *seq = kvp_seq_begin_remapped(call, id);
+
+	if (IS_ERR(seq) || !seq->remap)
+		return seq;
+	kvp_seq_end(seq);
+	return ERR_PTR(kvp_fail(call, -EBUSY, KVP_REASON_REMAP_OPEN, 0));
 }
 
 /**
@@ -243,7 +261,7 @@ static enum kvp_drop kvp_seq_drop(const struct kvp_seq *seq)
 {
 	if (seq->zombie)
 		return KVP_DROP_HELD_BACK;
-	return seq->id ? KVP_DROP_USED : KVP_DROP_UNDO;
+	return seq->id || seq->replaced ? KVP_DROP_USED : KVP_DROP_UNDO;
 }
 
 /* The sequence names a block no longer. */
@@ -481,6 +499,7 @@ void kvp_seq_free_sliced(struct kvp_seq *seq)
 	kvp_unlock(pool);
 
 	kvp_client_free(client, seq->late, seq->max_late * sizeof(*seq->late));
+	kvp_client_free(client, seq->places, seq->max_places * sizeof(*seq->places));
 	kvp_vec_exit(client, &seq->runs);
 	for (i = 0; i < pool->nr_families; i++)
 		kvp_vec_exit(client, &seq->table[i]);
@@ -607,8 +626,9 @@ int kvp_seq_check_cut(struct kvp_call *call, const struct kvp_seq *seq, u64 toke
 		    tokens < max(seq->computed, seq->done_to))
 			return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_STATE_FAMILY, i);
 		if (family->desc.kind == KVP_FAMILY_WINDOW &&
-		    kvp_window_start(family, tokens) / family->desc.block_tokens <
-		    kvp_window_start(family, seq->windowed) / family->desc.block_tokens)
+		    (kvp_window_start(family, tokens) / family->desc.block_tokens <
+		    kvp_window_start(family, seq->windowed) / family->desc.block_tokens ||
+		    kvp_window_start(family, tokens) < kvp_window_start(family, seq->moved_at)))
 			return kvp_fail(call, -EOPNOTSUPP, KVP_REASON_WINDOW_RELEASED, i);
 	}
 	return 0;
@@ -644,10 +664,12 @@ static void kvp_cut_lengths_locked(struct kvp_seq *seq, u64 tokens)
 {
 	u32 i;
 
+	kvp_places_cut(seq, tokens);
 	seq->tokens = tokens;
 	seq->reserved = tokens;
 	seq->computed = min(seq->computed, tokens);
 	seq->windowed = min(seq->windowed, tokens);
+	seq->moved_at = min(seq->moved_at, tokens);
 	seq->done_to = min(seq->done_to, tokens);
 	for (i = 0; i < seq->nr_uses; i++)
 		seq->uses[i].computed_to = min(seq->uses[i].computed_to, tokens);

@@ -228,10 +228,26 @@ static bool kvp_windows_move_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 int kvp_seq_late_room(struct kvp_call *call, const struct kvp_seq *seq, u64 nr,
 		      struct kvp_late_room *room)
 {
+	memset(room, 0, sizeof(*room));
+	return seq->nr_uses ? kvp_late_room(call, seq, nr, room) : 0;
+}
+
+/**
+ * kvp_late_room - kvp_seq_late_room() for references that are given back when uses may be open
+ * @call: the call, which keeps the sequence busy
+ * @seq: the sequence, with open uses or without
+ * @nr: how many at most
+ * @room: the memory
+ *
+ * Return: 0, or kvp_fail() with -EDQUOT or -ENOMEM.
+ */
+int kvp_late_room(struct kvp_call *call, const struct kvp_seq *seq, u64 nr,
+		  struct kvp_late_room *room)
+{
 	u64 max = 2 * (seq->nr_late - seq->late_gone + nr);
 
 	memset(room, 0, sizeof(*room));
-	if (!seq->nr_uses || seq->nr_late + nr <= seq->max_late)
+	if (seq->nr_late + nr <= seq->max_late)
 		return 0;
 	if (max > U32_MAX)
 		return kvp_fail(call, -ENOMEM, KVP_REASON_MEMORY, 0);
@@ -340,7 +356,7 @@ static bool kvp_seq_settle_locked(struct kvp_pool *pool, struct kvp_seq *seq)
 
 	kvp_uses_pass_locked(seq);
 	all = kvp_late_end_locked(pool, seq) &&
-	      (seq->zombie || kvp_windows_move_locked(pool, seq));
+	      (seq->zombie || seq->remap || kvp_windows_move_locked(pool, seq));
 	/* They lie side by side. For what comes after: this must go on if it began a hold. */
 	pool->touched += seq->nr_uses / 8;
 	return all;
@@ -534,10 +550,12 @@ static void kvp_seq_to_zombie_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
 
 	/* Of a client that ends it is nobody's yet; its fences may pass any time. */
 	WRITE_ONCE(seq->busy, 1);
-	kvp_ids_del_locked(&seq->client->seqs, seq->id);
-	kvp_less_locked(account, KVP_SEQS, 1);
+	if (seq->id) {
+		kvp_ids_del_locked(&seq->client->seqs, seq->id);
+		kvp_less_locked(account, KVP_SEQS, 1);
+		seq->id = 0;
+	}
 	kvp_more_locked(account, KVP_ZOMBIES, 1);
-	seq->id = 0;
 	seq->zombie = true;
 	for (i = 0; i < pool->nr_families; i++) {
 		for (j = 0; j < seq->table[i].nr; j++) {
@@ -562,6 +580,8 @@ static void kvp_seq_to_zombie_sliced(struct kvp_pool *pool, struct kvp_seq *seq)
  */
 void kvp_seq_end_life_sliced(struct kvp_seq *seq)
 {
+	if (seq->remap)
+		kvp_remap_abort_sliced(seq);
 	if (seq->nr_uses)
 		kvp_seq_to_zombie_sliced(seq->client->pool, seq);
 	else

@@ -122,7 +122,7 @@ static int kvp_use_check_fence_locked(struct kvp_using *using, u32 i)
 	struct kvp_call *call = using->call;
 	u32 timeline = entry->timeline;
 
-	if (entry->kind != KVP_USE_SEQ && entry->kind != KVP_USE_BLOCK)
+	if (entry->kind < KVP_USE_SEQ || entry->kind > KVP_USE_REMAP)
 		return kvp_fail(call, -EINVAL, KVP_REASON_VALUE, i);
 	if (!kvp_timeline_check_locked(call->client, &timeline))
 		return kvp_fail(call, -ENOENT, KVP_REASON_NO_TIMELINE, i);
@@ -159,6 +159,39 @@ static int kvp_use_claim_block_locked(struct kvp_using *using, u32 i)
 	return 0;
 }
 
+static bool kvp_run_borrowed_locked(struct kvp_pool *pool, const struct kvp_seq *seq, u64 run)
+{
+	u64 slot, end;
+	u32 i;
+
+	for (i = 0; i < pool->nr_families; i++) {
+		const struct kvp_family *family = &pool->family[i];
+		const struct kvp_vec *table = &seq->table[i];
+
+		end = min((run + 1) * family->parts, table->nr);
+		for (slot = run * family->parts; slot < end; slot++) {
+			if (table->at[slot] == KVP_NIL)
+				continue;
+			pool->touched++;
+			if (family->blocks[table->at[slot]].count > 1 ||
+			    family->blocks[table->at[slot]].node != KVP_NIL)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether blocks of a node that is the sequence's own are others', too. */
+static bool kvp_run_borrowed_sliced(struct kvp_pool *pool, const struct kvp_seq *seq, u64 run)
+{
+	kvp_slice_room(pool, pool->parts_per_node);
+	if (!kvp_run_borrowed_locked(pool, seq, run))
+		return false;
+	kvp_settle_sliced(pool);
+	kvp_slice_room(pool, pool->parts_per_node);
+	return kvp_run_borrowed_locked(pool, seq, run);
+}
+
 /*
  * Rows that are written again must be nobody else's: those computed may be a fork's, too, or
  * published, and those that will be an export's. The rest is the sequence's own.
@@ -177,10 +210,23 @@ static int kvp_use_check_shared_sliced(struct kvp_using *using, u32 i, const str
 		/* With zombies perhaps, whose fences have passed. */
 		if (node->uses > 1)
 			kvp_settle_sliced(pool);
-		if (node->state != KVP_NODE_PRIVATE || node->uses > 1)
+		if (node->state != KVP_NODE_PRIVATE || node->uses > 1 ||
+		    (seq->borrows && kvp_run_borrowed_sliced(pool, seq, run)))
 			return kvp_fail(using->call, -EBUSY, KVP_REASON_SHARED, i);
 		kvp_slice_step(pool, 1);
 	}
+	return 0;
+}
+
+/* Of a remap all is known that may be written. */
+static int kvp_use_check_remap(struct kvp_using *using, u32 i, const struct kvp_seq *seq)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+
+	if (!seq->remap)
+		return kvp_fail(using->call, -ENOENT, KVP_REASON_NO_REMAP, i);
+	if (entry->write_from || entry->computed_to)
+		return kvp_fail(using->call, -EINVAL, KVP_REASON_VALUE, i);
 	return 0;
 }
 
@@ -249,6 +295,17 @@ static int kvp_use_room_sliced(struct kvp_using *using, struct kvp_seq *seq)
 	return 0;
 }
 
+/* A sequence, or what is staged for it. */
+static void kvp_use_claim_one_sliced(struct kvp_call *call, struct kvp_seq *seq)
+{
+	WRITE_ONCE(seq->busy, 1);
+	seq->claimer = call;
+	seq->claimed_uses = 0;
+	seq->claimed_to = 0;
+	if (kvp_seq_unsettled(seq))
+		kvp_seq_settle_sliced(call->pool, seq);
+}
+
 static struct kvp_seq *kvp_use_claim_seq_sliced(struct kvp_using *using, u32 i)
 {
 	struct kvp_call *call = using->call;
@@ -260,12 +317,9 @@ static struct kvp_seq *kvp_use_claim_seq_sliced(struct kvp_using *using, u32 i)
 		return ERR_PTR(kvp_fail(call, err, err == -ESTALE ? KVP_REASON_GENERATION :
 					KVP_REASON_NO_SEQ, i));
 	if (!smp_load_acquire(&seq->busy)) {	/* pairs with kvp_seq_end() */
-		WRITE_ONCE(seq->busy, 1);
-		seq->claimer = call;
-		seq->claimed_uses = 0;
-		seq->claimed_to = 0;
-		if (kvp_seq_unsettled(seq))
-			kvp_seq_settle_sliced(call->pool, seq);
+		kvp_use_claim_one_sliced(call, seq);
+		if (seq->remap)
+			kvp_use_claim_one_sliced(call, seq->remap->staged);
 	} else if (seq->claimer != call) {
 		return ERR_PTR(kvp_fail(call, -EBUSY, KVP_REASON_SEQ_BUSY, i));
 	}
@@ -274,6 +328,8 @@ static struct kvp_seq *kvp_use_claim_seq_sliced(struct kvp_using *using, u32 i)
 
 static void kvp_use_unclaim_sliced(struct kvp_seq *seq)
 {
+	if (seq->remap)
+		kvp_use_unclaim_sliced(seq->remap->staged);
 	kvp_spare_uses_drop_sliced(seq);
 	seq->claimer = NULL;
 	kvp_seq_end(seq);
@@ -294,9 +350,16 @@ static int kvp_use_claim_sliced(struct kvp_using *using, u32 i)
 	if (IS_ERR(seq))
 		return PTR_ERR(seq);
 	first = !seq->claimed_uses;
-	err = kvp_use_check_rows_sliced(using, i, seq);
+	if (using->entry[i].kind == KVP_USE_REMAP)
+		err = kvp_use_check_remap(using, i, seq);
+	else if (seq->remap)
+		err = kvp_fail(using->call, -EBUSY, KVP_REASON_REMAP_OPEN, i);
+	else
+		err = kvp_use_check_rows_sliced(using, i, seq);
 	if (!err) {
 		err = kvp_use_room_sliced(using, seq);
+		if (!err && seq->remap)
+			err = kvp_use_room_sliced(using, seq->remap->staged);
 		if (err) {
 			kvp_unlock(using->call->pool);
 			err = kvp_fail_alloc(using->call, err);
@@ -305,6 +368,8 @@ static int kvp_use_claim_sliced(struct kvp_using *using, u32 i)
 	}
 	if (!err) {
 		seq->claimed_uses++;
+		if (seq->remap)
+			seq->remap->staged->claimed_uses++;
 		seq->claimed_to = max(seq->claimed_to, using->entry[i].computed_to);
 	} else if (first) {
 		kvp_use_unclaim_sliced(seq);
@@ -358,20 +423,13 @@ static void kvp_uses_grow_locked(struct kvp_seq *seq)
 	seq->max_spare = max;
 }
 
-static void kvp_use_add_seq_locked(struct kvp_using *using, u32 i)
+static void kvp_use_add_to_locked(struct kvp_pool *pool, struct kvp_seq *seq,
+				  struct kvp_open_use use)
 {
-	const struct kvp_use_entry *entry = &using->entry[i];
-	struct kvp_seq *seq = kvp_use_seq_locked(using, i);
 	struct kvp_open_use *last = seq->nr_uses ? &seq->uses[seq->nr_uses - 1] : NULL;
-	struct kvp_open_use use = {
-		.value = entry->value,
-		.write_from = entry->write_from,
-		.computed_to = entry->computed_to,
-		.nr = seq->next_use,
-		.timeline = entry->timeline,
-		.reads_all = entry->write_from == KVP_POS_END,
-	};
 
+	use.nr = seq->next_use;
+	use.reads_all = use.write_from == KVP_POS_END;
 	/* With one fence they are one: what was given back in between waits for that, too. */
 	if (last && last->timeline == use.timeline && last->value == use.value) {
 		kvp_use_merge(last, &use);
@@ -384,7 +442,34 @@ static void kvp_use_add_seq_locked(struct kvp_using *using, u32 i)
 	seq->next_use++;
 	seq->uses[seq->nr_uses++] = use;
 	kvp_more_locked(seq->client->account, KVP_USES, 1);
-	kvp_fenced_add_locked(using->call->pool, &seq->fenced);
+	kvp_fenced_add_locked(pool, &seq->fenced);
+}
+
+static void kvp_use_add_seq_locked(struct kvp_using *using, u32 i)
+{
+	const struct kvp_use_entry *entry = &using->entry[i];
+	struct kvp_pool *pool = using->call->pool;
+	struct kvp_seq *seq = kvp_use_seq_locked(using, i);
+	const struct kvp_remap *remap = seq->remap;
+	struct kvp_open_use use = {
+		.value = entry->value,
+		.write_from = entry->write_from,
+		.computed_to = entry->computed_to,
+		.timeline = entry->timeline,
+	};
+
+	if (!remap) {
+		kvp_use_add_to_locked(pool, seq, use);
+		return;
+	}
+	/* It reads the one, and writes the other; rows of that count from commit on. */
+	use.write_from = KVP_POS_END;
+	kvp_use_add_to_locked(pool, seq, use);
+	if (remap->first < remap->computed) {
+		use.write_from = remap->first;
+		use.computed_to = remap->first;
+	}
+	kvp_use_add_to_locked(pool, remap->staged, use);
 }
 
 static void kvp_use_add_block_locked(struct kvp_using *using, u32 i)
@@ -407,7 +492,7 @@ static void kvp_use_add_locked(struct kvp_using *using, u32 i)
 	clock = &using->call->client->times->clock[array_index_nospec(entry->timeline,
 								      KVP_NR_TIMELINES)];
 	clock->announced = max_t(u64, clock->announced, entry->value);
-	if (entry->kind == KVP_USE_SEQ)
+	if (entry->kind != KVP_USE_BLOCK)
 		kvp_use_add_seq_locked(using, i);
 	else
 		kvp_use_add_block_locked(using, i);
@@ -435,7 +520,7 @@ static int kvp_use_sliced(struct kvp_using *using)
 	for (i = 0; i < using->claimed; i++) {
 		struct kvp_seq *seq;
 
-		if (using->entry[i].kind != KVP_USE_SEQ)
+		if (using->entry[i].kind == KVP_USE_BLOCK)
 			continue;
 		/* Gone, or another call's, where an entry before named it, too. */
 		seq = kvp_use_seq_locked(using, i);

@@ -45,7 +45,6 @@ static const __u8 main_never[] = {
 	KVP_REASON_LIMIT_CLIENTS,	/* thousands of clients */
 	KVP_REASON_LIMIT_POOLS,		/* a setting of the host */
 	KVP_REASON_CLIENT_DEAD,		/* a mapping of the device */
-	KVP_REASON_UNPUBLISHED,		/* no operation of this version */
 	/* Descriptors, which only the device has: the other stream. */
 	KVP_REASON_REVOKED,
 	KVP_REASON_NO_EXPORT,

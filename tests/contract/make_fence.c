@@ -68,7 +68,15 @@ static void use_of_seq(struct st_slot *slot, struct kvp_use_entry *entry)
 
 static void make_entry(struct st_slot *slot, struct kvp_use_entry *entry)
 {
+	const struct st_seq *remapped = st_once(2) ? st_pick_remapped(slot) : NULL;
+
 	make_value(slot, entry);
+	if (remapped) {
+		entry->kind = KVP_USE_REMAP;
+		entry->id = remapped->id;
+		entry->write_from = !st_below(20);
+		return;
+	}
 	if (slot->nr_raw && st_once(3)) {
 		entry->kind = KVP_USE_BLOCK;
 		entry->id = st_held_block(slot);

@@ -58,11 +58,31 @@ static void learn_release(struct st_slot *slot, const struct ct_call *call)
 			slot->match[i] = slot->match[--slot->nr_matches];
 }
 
+/* One that may not be published as a whole, if there is one. */
+static struct st_seq *pick_tainted(struct st_slot *slot, struct st_seq *seq, __u64 *id)
+{
+	__u32 i;
+
+	for (i = 0; i < slot->nr_seqs; i++) {
+		const struct st_seq *at = &slot->seq[i];
+
+		if (at->remapped || !at->limit || at->computed < at->limit + st.index_tokens)
+			continue;
+		*id = at->id;
+		return &slot->seq[i];
+	}
+	return seq;
+}
+
 static void make_publish(struct st_slot *slot, struct ct_call *call)
 {
 	struct kvp_prefix_publish *arg = (void *)call->before;
 	struct st_seq *seq = st_pick_seq(slot, &arg->seq);
 
+	if (st_once(2))
+		seq = pick_tainted(slot, seq, &arg->seq);
+	if (seq && st_once(2))
+		arg->limit = seq->limit;
 	if (seq && st_once(5))
 		arg->limit = st_below(seq->computed + 2);
 	if (st_once(2))

@@ -64,7 +64,7 @@ __u32 st_pick_length(void)
 	return 1 + st_below(most < 48 ? most : 48);
 }
 
-static struct st_seq *find(struct st_slot *slot, __u64 id)
+struct st_seq *st_seq_find(struct st_slot *slot, __u64 id)
 {
 	__u32 i;
 
@@ -93,7 +93,7 @@ struct st_seq *st_seq_add(struct st_slot *slot, __u64 id, __u64 tokens)
 
 void st_seq_computes(struct st_slot *slot, __u64 id, __u64 tokens)
 {
-	struct st_seq *seq = find(slot, id);
+	struct st_seq *seq = st_seq_find(slot, id);
 
 	if (seq && seq->computed < tokens)
 		seq->computed = tokens;
@@ -184,7 +184,7 @@ static void make_append(struct st_slot *slot, struct ct_call *call)
 static void learn_append(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_append *arg = (void *)call->after;
-	struct st_seq *seq = find(slot, arg->seq);
+	struct st_seq *seq = st_seq_find(slot, arg->seq);
 
 	if (!seq)
 		return;
@@ -207,7 +207,7 @@ static void make_set_tokens(struct st_slot *slot, struct ct_call *call)
 static void learn_set_tokens(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_set_tokens *arg = (void *)call->after;
-	struct st_seq *seq = find(slot, arg->seq);
+	struct st_seq *seq = st_seq_find(slot, arg->seq);
 
 	if (seq)
 		seq->tokens = arg->position + arg->nr_tokens;
@@ -230,7 +230,7 @@ static void make_advance(struct st_slot *slot, struct ct_call *call)
 static void learn_advance(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_advance *arg = (void *)call->after;
-	struct st_seq *seq = find(slot, arg->seq);
+	struct st_seq *seq = st_seq_find(slot, arg->seq);
 
 	if (seq)
 		seq->computed = arg->computed;
@@ -257,7 +257,7 @@ static void make_copied(struct st_slot *slot, struct ct_call *call)
 static void learn_copied(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_id *arg = (void *)call->after;
-	struct st_seq *seq = find(slot, arg->seq);
+	struct st_seq *seq = st_seq_find(slot, arg->seq);
 
 	if (seq)
 		seq->owed = false;
@@ -266,7 +266,7 @@ static void learn_copied(struct st_slot *slot, const struct ct_call *call)
 static void learn_free(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_id *arg = (void *)call->after;
-	struct st_seq *seq = find(slot, arg->seq);
+	struct st_seq *seq = st_seq_find(slot, arg->seq);
 
 	st_remember_old(arg->seq);
 	if (seq)
@@ -288,12 +288,14 @@ static void make_fork(struct st_slot *slot, struct ct_call *call)
 static void learn_fork(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_fork *arg = (void *)call->after;
-	struct st_seq *parent = find(slot, arg->seq);
+	struct st_seq *parent = st_seq_find(slot, arg->seq);
 	struct st_seq *child;
+	__u64 limit = parent ? parent->limit : 0;
 	__u32 text = parent ? parent->text : 0;
 
 	child = st_seq_add(slot, arg->child, arg->tokens);
 	child->text = text;
+	child->limit = limit;
 	child->owed = arg->nr_copies;
 }
 
@@ -311,7 +313,7 @@ static void make_truncate(struct st_slot *slot, struct ct_call *call)
 static void learn_truncate(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_truncate *arg = (void *)call->after;
-	struct st_seq *seq = find(slot, arg->seq);
+	struct st_seq *seq = st_seq_find(slot, arg->seq);
 
 	if (!seq)
 		return;
@@ -337,7 +339,7 @@ static void learn_table(struct st_slot *slot, const struct ct_call *call)
 {
 	const struct kvp_seq_table *arg = (void *)call->after;
 	struct st_span *span = &slot->span;
-	struct st_seq *seq = find(slot, arg->seq);
+	struct st_seq *seq = st_seq_find(slot, arg->seq);
 
 	if (seq)
 		seq->reserved = arg->nr_reserved;

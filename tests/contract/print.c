@@ -114,7 +114,8 @@ static __u64 field_value(const struct ct_field *field, const __u8 *at, bool of_u
 		return (__s32)ct_get(where, 4) >= 0;
 	case CT_FEATURES:
 		return ct_get(where, 8) & (KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS |
-				       KVP_FEATURE_FENCE | KVP_FEATURE_ADMIT);
+				       KVP_FEATURE_FENCE | KVP_FEATURE_ADMIT |
+				       KVP_FEATURE_REMAP);
 	case CT_WHO:
 		return of_uid ? ct_get(where, 8) : name_of(&clients, ct_get(where, 8));
 	case CT_CLIENT:

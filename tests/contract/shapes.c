@@ -181,6 +181,36 @@ static const struct ct_field admit_need_fields[] = {
 };
 static const struct ct_shape admit_need_shape = SHAPE(kvp_admit_need, admit_need_fields);
 
+static const struct ct_field piece_fields[] = {
+	FIELD(kvp_piece, seq, CT_HEX),
+	FIELD(kvp_piece, from, CT_NUMBER),
+	FIELD(kvp_piece, length, CT_NUMBER),
+	FIELD(kvp_piece, position, CT_HEX),
+	FIELD(kvp_piece, positions, CT_NUMBER),
+	FIELD(kvp_piece, flags, CT_HEX),
+};
+static const struct ct_shape piece_shape = SHAPE(kvp_piece, piece_fields);
+
+static const struct ct_field move_fields[] = {
+	FIELD(kvp_move, src, CT_HEX),
+	FIELD(kvp_move, dst, CT_HEX),
+	FIELD(kvp_move, src_row, CT_NUMBER),
+	FIELD(kvp_move, dst_row, CT_NUMBER),
+	FIELD(kvp_move, rows, CT_NUMBER),
+	FIELD(kvp_move, flags, CT_HEX),
+	FIELD(kvp_move, position, CT_NUMBER),
+};
+static const struct ct_shape move_shape = SHAPE(kvp_move, move_fields);
+
+static const struct ct_field positions_fields[] = {
+	FIELD(kvp_positions, first, CT_NUMBER),
+	FIELD(kvp_positions, position, CT_NUMBER),
+	FIELD(kvp_positions, computed_at, CT_NUMBER),
+	FIELD(kvp_positions, flags, CT_HEX),
+	FIELD(kvp_positions, reserved, CT_NUMBER),
+};
+static const struct ct_shape positions_shape = SHAPE(kvp_positions, positions_fields);
+
 static const struct ct_field batch_entry_fields[] = {
 	FIELD(kvp_batch_entry, op, CT_HEX),
 	FIELD(kvp_batch_entry, len, CT_NUMBER),
@@ -374,6 +404,44 @@ static const struct ct_field table_fields[] = {
 	FIELD(kvp_seq_table, nr_computed, CT_NUMBER),
 	FIELD(kvp_seq_table, nr_reserved, CT_NUMBER),
 	FIELD(kvp_seq_table, nr_published, CT_NUMBER),
+};
+
+static const struct ct_field seq_positions_fields[] = {
+	FIELD(kvp_seq_positions, seq, CT_HEX),
+	FIELD(kvp_seq_positions, runs, CT_POINTER),
+	FIELD(kvp_seq_positions, nr_runs, CT_NUMBER),
+	FIELD(kvp_seq_positions, reserved, CT_NUMBER),
+	FIELD(kvp_seq_positions, total, CT_NUMBER),
+	FIELD(kvp_seq_positions, next, CT_NUMBER),
+	FIELD(kvp_seq_positions, tainted_from, CT_HEX),
+	FIELD(kvp_seq_positions, attended, CT_NUMBER),
+};
+
+static const struct ct_field remap_begin_fields[] = {
+	FIELD(kvp_remap_begin, seq, CT_HEX),
+	FIELD(kvp_remap_begin, pieces, CT_POINTER),
+	FIELD(kvp_remap_begin, nr_pieces, CT_NUMBER),
+	FIELD(kvp_remap_begin, guarantee, CT_NUMBER),
+	FIELD(kvp_remap_begin, reserve, CT_NUMBER),
+	FIELD(kvp_remap_begin, tokens, CT_NUMBER),
+	FIELD(kvp_remap_begin, computed, CT_NUMBER),
+	FIELD(kvp_remap_begin, moved, CT_NUMBER),
+	FIELD(kvp_remap_begin, nr_moves, CT_NUMBER),
+	FIELD(kvp_remap_begin, attended, CT_NUMBER),
+	FIELD(kvp_remap_begin, tainted_from, CT_HEX),
+};
+
+static const struct ct_field remap_moves_fields[] = {
+	FIELD(kvp_remap_moves, seq, CT_HEX),
+	FIELD(kvp_remap_moves, moves, CT_POINTER),
+	FIELD(kvp_remap_moves, nr_moves, CT_NUMBER),
+	FIELD(kvp_remap_moves, family, CT_NUMBER),
+	FIELD(kvp_remap_moves, first, CT_NUMBER),
+	FIELD(kvp_remap_moves, total, CT_NUMBER),
+};
+
+static const struct ct_field remap_end_fields[] = {
+	FIELD(kvp_remap_end, seq, CT_HEX),
 };
 
 static const struct ct_field export_fields[] = {
@@ -627,6 +695,23 @@ const struct ct_op ct_ops[] = {
 	  .id = offsetof(struct kvp_seq_table, seq), .nr_arrays = 1,
 	  .array = { ARRAY(kvp_seq_table, blocks, nr_blocks, KVP_MAX_CALL_BLOCKS, CT_OUT,
 			   id_shape) } },
+	{ OP(SEQ_POSITIONS, "seq-positions", kvp_seq_positions, seq_positions_fields),
+	  .id = offsetof(struct kvp_seq_positions, seq), .nr_arrays = 1,
+	  .array = { ARRAY(kvp_seq_positions, runs, nr_runs, KVP_MAX_CALL_BLOCKS, CT_OUT,
+			   positions_shape) } },
+	{ OP(REMAP_BEGIN, "remap-begin", kvp_remap_begin, remap_begin_fields),
+	  .flags = KVP_REMAP_FLAGS_ALL, .id = offsetof(struct kvp_remap_begin, seq),
+	  .nr_arrays = 1,
+	  .array = { ARRAY(kvp_remap_begin, pieces, nr_pieces, KVP_MAX_PIECES, CT_IN,
+			   piece_shape) } },
+	{ OP(REMAP_MOVES, "remap-moves", kvp_remap_moves, remap_moves_fields),
+	  .id = offsetof(struct kvp_remap_moves, seq), .nr_arrays = 1,
+	  .array = { ARRAY(kvp_remap_moves, moves, nr_moves, KVP_MAX_CALL_BLOCKS, CT_OUT,
+			   move_shape) } },
+	{ OP(REMAP_COMMIT, "remap-commit", kvp_remap_end, remap_end_fields),
+	  .id = offsetof(struct kvp_remap_end, seq) },
+	{ OP(REMAP_ABORT, "remap-abort", kvp_remap_end, remap_end_fields),
+	  .id = offsetof(struct kvp_remap_end, seq) },
 	{ OP(SEQ_EXPORT, "seq-export", kvp_seq_export, export_fields),
 	  .id = offsetof(struct kvp_seq_export, seq) },
 	{ OP(SEQ_IMPORT, "seq-import", kvp_seq_import, import_fields),

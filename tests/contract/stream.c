@@ -110,7 +110,7 @@ const char *st_pick_name(void)
 
 static const struct st_maker *const makers[] = {
 	st_pool_makers, st_block_makers, st_seq_makers, st_prefix_makers, st_fence_makers,
-	st_admit_makers, st_watch_makers, st_batch_makers, st_export_makers,
+	st_admit_makers, st_watch_makers, st_batch_makers, st_remap_makers, st_export_makers,
 };
 
 static __u32 nr_makers(void)
@@ -352,14 +352,27 @@ __u32 st_unattached_op(void)
 	return st_once(8) ? st_maker_pick(false)->nr : nrs[st_below(CT_SIZE(nrs))];
 }
 
+/* What goes on with a remap: it is soon over. */
+static __u32 remap_op(void)
+{
+	static const __u32 nrs[] = {
+		KVP_OP_REMAP_MOVES, KVP_OP_USE, KVP_OP_REMAP_COMMIT, KVP_OP_REMAP_COMMIT,
+		KVP_OP_REMAP_ABORT,
+	};
+
+	return nrs[st_below(CT_SIZE(nrs))];
+}
+
 __u32 st_attached_op(const struct st_slot *slot)
 {
 	static const __u32 unknown[] = {
-		0x0a, 0x0f, 0x14, 0x2c, 0x45, 0x65, 0x71, 0x85, 0x91, 0xff,
+		0x0a, 0x0f, 0x14, 0x2d, 0x34, 0x45, 0x65, 0x71, 0x85, 0x91, 0xff,
 	};
 
 	if (st_once(100))
 		return unknown[st_below(CT_SIZE(unknown))];
+	if (st_once(3) && st_pick_remapped(slot))
+		return remap_op();
 	if (!slot->nr_seqs && st_once(3))
 		return KVP_OP_SEQ_CREATE;
 	if (!slot->nr_matches && st_once(12))

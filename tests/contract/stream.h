@@ -21,14 +21,36 @@
 #define ST_UNKNOWN	(1ULL << 40)	/* an id that nobody has */
 #define ST_GUEST_UID	1001
 
-/* A sequence as it must be, if the results are true. */
+/* What a remap will make of a sequence. */
+struct st_remap {
+	__u64 tokens;
+	__u64 computed;
+	__u64 reserved;
+	__u64 tainted_from;
+};
+
+/**
+ * struct st_seq - a sequence as it must be, if the results are true
+ * @id: its id
+ * @text: what it says
+ * @tokens: ids
+ * @computed: with rows
+ * @reserved: slots
+ * @limit: a limit with which it may be published, 0: without one
+ * @owed: copies
+ * @remapped: a remap is open
+ * @will_be: what it will be then
+ */
 struct st_seq {
 	__u64 id;
 	__u32 text;
 	__u64 tokens;
 	__u64 computed;
 	__u64 reserved;
+	__u64 limit;
 	bool owed;
+	bool remapped;
+	struct st_remap will_be;
 };
 
 /* Blocks that were read from the table of a sequence, or of a match. */
@@ -128,10 +150,15 @@ void st_extras(struct ct_call *call, __u32 array, __u64 from, __u32 nr);
 __u32 st_pick_text(void);
 __u32 st_pick_space(void);
 __u32 st_pick_length(void);
+/* The client's of that id, or NULL. */
+struct st_seq *st_seq_find(struct st_slot *slot, __u64 id);
 /* A sequence whose tokens are all computed. */
 struct st_seq *st_seq_add(struct st_slot *slot, __u64 id, __u64 tokens);
 /* So many tokens of it will be computed, if it is one of the client's. */
 void st_seq_computes(struct st_slot *slot, __u64 id, __u64 tokens);
+
+/* A sequence with an open remap, or NULL (make_remap.c). */
+const struct st_seq *st_pick_remapped(const struct st_slot *slot);
 
 /* A block of which the client has a raw reference; now and then a wrong one (make_block.c). */
 __u64 st_held_block(const struct st_slot *slot);
@@ -156,7 +183,7 @@ struct st_maker {
 
 extern const struct st_maker st_pool_makers[], st_block_makers[], st_seq_makers[],
 	st_prefix_makers[], st_fence_makers[], st_admit_makers[], st_watch_makers[],
-	st_batch_makers[], st_export_makers[];
+	st_batch_makers[], st_remap_makers[], st_export_makers[];
 
 /* NULL: there is none of that number. */
 const struct st_maker *st_maker_find(__u32 nr);

@@ -170,8 +170,8 @@ struct fn_scenario {
 
 /* One array a file of scenarios; each ends with an entry without a name. */
 extern const struct fn_scenario fn_pool_scenarios[], fn_block_scenarios[], fn_seq_scenarios[],
-	fn_share_scenarios[], fn_prefix_scenarios[], fn_fence_scenarios[], fn_watch_scenarios[],
-	fn_batch_scenarios[];
+	fn_remap_scenarios[], fn_share_scenarios[], fn_prefix_scenarios[], fn_fence_scenarios[],
+	fn_watch_scenarios[], fn_batch_scenarios[];
 
 /* Number @i of all, or NULL. */
 const struct fn_scenario *fn_scenario(u32 i);

@@ -5,8 +5,9 @@
 #include "failnth.h"
 
 static const struct fn_scenario *const scenarios[] = {
-	fn_pool_scenarios, fn_block_scenarios, fn_seq_scenarios, fn_share_scenarios,
-	fn_prefix_scenarios, fn_fence_scenarios, fn_watch_scenarios, fn_batch_scenarios,
+	fn_pool_scenarios, fn_block_scenarios, fn_seq_scenarios, fn_remap_scenarios,
+	fn_share_scenarios, fn_prefix_scenarios, fn_fence_scenarios, fn_watch_scenarios,
+	fn_batch_scenarios,
 };
 
 const struct fn_scenario *fn_scenario(u32 i)

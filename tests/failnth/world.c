@@ -231,6 +231,47 @@ static void look_at_seq(struct look *look, u32 i, u32 family)
 	say(look, NOW, "\n");
 }
 
+/* Where its tokens stand, and what is moved if it is being remapped. */
+static void look_at_places(struct look *look, u32 i, u32 nr_families)
+{
+	struct kvp_positions runs[MAX_TABLE];
+	struct kvp_move moves[MAX_TABLE];
+	struct kvp_seq_positions positions = {
+		.seq = look->s->seq[i],
+		.runs = kvpv_ptr(runs),
+		.nr_runs = MAX_TABLE,
+	};
+	int err = kvpv_do(look->s->a, KVP_OP_SEQ_POSITIONS, &positions);
+	u32 k, family;
+
+	say(look, NOW, "positions of %u: %d reason %u, tainted from %llu, next %llu, attended %llu:",
+	    i, err, positions.head.reason, positions.tainted_from, positions.next,
+	    positions.attended);
+	for (k = 0; !err && k < positions.nr_runs; k++)
+		say(look, NOW, " %llu at %llu, of %llu, flags %u;", runs[k].first,
+		    runs[k].position, runs[k].computed_at, runs[k].flags);
+	say(look, NOW, "\n");
+	for (family = 0; family < nr_families; family++) {
+		struct kvp_remap_moves arg = {
+			.seq = look->s->seq[i],
+			.moves = kvpv_ptr(moves),
+			.nr_moves = MAX_TABLE,
+			.family = family,
+		};
+
+		err = kvpv_do(look->s->a, KVP_OP_REMAP_MOVES, &arg);
+		say(look, NOW, "moves of family %u: %d reason %u, %llu:", family, err,
+		    arg.head.reason, arg.total);
+		for (k = 0; !err && k < arg.nr_moves; k++) {
+			say(look, NAMED, " %llx to %llx", moves[k].src, moves[k].dst);
+			say(look, NOW, " rows %u from %u to %u, %u, at %llu;", moves[k].rows,
+			    moves[k].src_row, moves[k].dst_row, moves[k].flags,
+			    moves[k].position);
+		}
+		say(look, NOW, "\n");
+	}
+}
+
 static void look_at_events(struct look *look)
 {
 	static struct kvp_event events[MAX_EVENTS];
@@ -274,6 +315,8 @@ void fn_world_take(const struct fn_state *s, struct fn_world *world)
 	for (k = 0; k < s->nr_seqs; k++)
 		for (i = 0; i < info.nr_families; i++)
 			look_at_seq(&look, k, i);
+	for (k = 0; k < s->nr_seqs; k++)
+		look_at_places(&look, k, info.nr_families);
 	if (s->events)
 		look_at_events(&look);
 	fn_door->resources(resources);

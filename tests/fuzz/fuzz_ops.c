@@ -154,6 +154,9 @@ static const struct fuzz_field fuzz_fields[] = {
 	FUZZ(BLOCK_DUMP, kvp_block_dump, family, FAMILY),
 	FUZZ(BLOCK_DUMP, kvp_block_dump, cursor, SMALL),
 	FUZZ(EVENTS, kvp_events, cursor, SMALL),
+	FUZZ(REMAP_BEGIN, kvp_remap_begin, reserve, BITS),
+	FUZZ(REMAP_MOVES, kvp_remap_moves, family, FAMILY),
+	FUZZ(REMAP_MOVES, kvp_remap_moves, first, BITS),
 };
 
 /* The values of all timelines are near it: some have passed, some are ahead. */
@@ -254,10 +257,12 @@ static void fuzz_use(struct kvp_use_entry *entry)
 	u8 pick = fuzz_byte();
 
 	entry->kind = pick & 3 ? KVP_USE_SEQ : KVP_USE_BLOCK;
+	if ((pick & 0x1b) == 0x1b)
+		entry->kind = KVP_USE_REMAP;
 	entry->timeline = fuzz_value(FUZZ_TIMELINE);
 	entry->value = fuzz_value(FUZZ_FENCE);
-	entry->id = fuzz_id(entry->kind == KVP_USE_SEQ ? &fuzz_objects : &fuzz_blocks);
-	if (entry->kind == KVP_USE_BLOCK)
+	entry->id = fuzz_id(entry->kind == KVP_USE_BLOCK ? &fuzz_blocks : &fuzz_objects);
+	if (entry->kind != KVP_USE_SEQ)
 		return;
 	entry->write_from = pick & 4 ? KVP_POS_END : pick >> 5;
 	if (!(pick & 4))
@@ -266,7 +271,24 @@ static void fuzz_use(struct kvp_use_entry *entry)
 		((u8 *)entry)[fuzz_byte() % sizeof(*entry)] ^= 1 << (fuzz_byte() % 8);
 }
 
-static void fuzz_element(u32 nr, const struct kvp_array_desc *desc, u8 *at)
+/* Mostly of the sequence that is remapped. */
+static void fuzz_piece(const struct kvp_remap_begin *arg, struct kvp_piece *piece)
+{
+	u8 pick = fuzz_byte();
+
+	piece->seq = pick & 3 ? arg->seq : fuzz_id(&fuzz_objects);
+	piece->from = fuzz_byte() & 0x1f;
+	piece->length = 1 + (fuzz_byte() & 0xf);
+	piece->positions = pick & 4 ? (pick >> 3) % 3 : KVP_PIECE_INDEX;
+	if (piece->positions == KVP_PIECE_AT)
+		piece->position = fuzz_byte();
+	if (pick >> 5 == 7)
+		piece->flags = KVP_PIECE_RECOMPUTE;
+	if (fuzz_rarely(16))
+		((u8 *)piece)[fuzz_byte() % sizeof(*piece)] ^= 1 << (fuzz_byte() % 8);
+}
+
+static void fuzz_element(u32 nr, const struct kvp_array_desc *desc, const u8 *arg, u8 *at)
 {
 	struct kvp_admit_need *need = (void *)at;
 	struct kvp_fence *fence = (void *)at;
@@ -276,6 +298,8 @@ static void fuzz_element(u32 nr, const struct kvp_array_desc *desc, u8 *at)
 		fuzz_family((void *)at);
 	} else if (nr == KVP_OP_USE) {
 		fuzz_use((void *)at);
+	} else if (nr == KVP_OP_REMAP_BEGIN) {
+		fuzz_piece((const void *)arg, (void *)at);
 	} else if (nr == KVP_OP_QUERY) {
 		fence->timeline = fuzz_value(FUZZ_TIMELINE);
 		fence->value = fuzz_value(FUZZ_FENCE);
@@ -341,7 +365,7 @@ static void fuzz_fill_array(u32 nr, const struct kvp_array_desc *desc, u8 *arg)
 		return;
 	}
 	for (i = 0; i < count; i++)
-		fuzz_element(nr, desc, mem + (size_t)i * desc->elem);
+		fuzz_element(nr, desc, arg, mem + (size_t)i * desc->elem);
 }
 
 /* ---- calls ---- */
@@ -378,13 +402,22 @@ static const u8 fuzz_fence_ops[] = {
 	KVP_OP_ADMIT, KVP_OP_ADMIT, KVP_OP_REAP,
 };
 
+/* The same. */
+static const u8 fuzz_remap_ops[] = {
+	KVP_OP_REMAP_BEGIN, KVP_OP_REMAP_BEGIN, KVP_OP_REMAP_BEGIN, KVP_OP_REMAP_MOVES,
+	KVP_OP_REMAP_COMMIT, KVP_OP_REMAP_COMMIT, KVP_OP_REMAP_ABORT, KVP_OP_SEQ_POSITIONS,
+};
+
+#define FUZZ_REMAPS	232
 #define FUZZ_LATER	240
 #define FUZZ_FENCES	248
 
 static u32 fuzz_op(u8 pick)
 {
-	if (pick < FUZZ_LATER)
+	if (pick < FUZZ_REMAPS)
 		return fuzz_ops[pick % ARRAY_SIZE(fuzz_ops)];
+	if (pick < FUZZ_LATER)
+		return fuzz_remap_ops[pick % ARRAY_SIZE(fuzz_remap_ops)];
 	if (pick < FUZZ_FENCES)
 		return fuzz_later_ops[pick % ARRAY_SIZE(fuzz_later_ops)];
 	return fuzz_fence_ops[pick % ARRAY_SIZE(fuzz_fence_ops)];

@@ -70,6 +70,6 @@ u64 cases_small(struct kvp_client *client, u32 nr, u32 seed);
 struct kvp_client *cases_join(struct cases *c, u32 uid);
 
 typedef void (*cases_fn)(struct cases *c);
-extern const cases_fn cases_seqs[], cases_raws[], cases_fences[], cases_pools[];
+extern const cases_fn cases_seqs[], cases_raws[], cases_fences[], cases_remaps[], cases_pools[];
 
 #endif /* CASES_H */

@@ -154,7 +154,9 @@ static void run(const struct cases_shape *shape, cases_fn fn)
 
 int main(int argc, char **argv)
 {
-	static const cases_fn *const all[] = { cases_seqs, cases_raws, cases_fences, cases_pools };
+	static const cases_fn *const all[] = {
+		cases_seqs, cases_raws, cases_fences, cases_remaps, cases_pools,
+	};
 	u32 first = 0, end = ARRAY_SIZE(shapes);
 	u32 i, j, k;
 

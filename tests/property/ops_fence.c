@@ -136,8 +136,11 @@ static void property_pick_entry(struct run *r, u32 client, struct property_uses 
 		e->id = property_pick_raw(r, client);
 		e->write_from = !below(r, 60);
 	}
-	if (!below(r, 100))
+	if (!below(r, 100)) {
 		e->kind = below(r, 4);
+		/* No remap is ever open here. */
+		e->kind += e->kind == KVP_USE_REMAP;
+	}
 	uses->seq[i] = e->kind == KVP_USE_SEQ ? seq : NULL;
 }
 

@@ -53,6 +53,10 @@ union kvpt_arg {
 	struct kvp_seq_table table;
 	struct kvp_seq_export seq_export;
 	struct kvp_seq_import seq_import;
+	struct kvp_seq_positions positions;
+	struct kvp_remap_begin remap_begin;
+	struct kvp_remap_moves remap_moves;
+	struct kvp_remap_end remap_end;
 	struct kvp_export_revoke revoke;
 	struct kvp_prefix_match match;
 	struct kvp_prefix_release release;

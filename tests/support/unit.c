@@ -71,6 +71,46 @@ static void kvpt_write_uses(FILE *out, const struct kvp_seq *seq)
 			(u64)seq->late[i].use);
 }
 
+static void kvpt_write_places(FILE *out, const struct kvp_seq *seq)
+{
+	u32 i;
+
+	for (i = 0; i < seq->nr_places; i++)
+		fprintf(out, " %llu at %llu, computed at %llu, flags %x;",
+			(u64)seq->places[i].first, (u64)seq->places[i].position,
+			(u64)seq->places[i].computed_at, seq->places[i].flags);
+	fprintf(out, " names until %llu", (u64)seq->unnamed_from);
+}
+
+/* What no call tells while it is being remapped, or of what is staged. */
+static void kvpt_write_inside(FILE *out, const struct kvp_seq *seq)
+{
+	u32 i, j;
+
+	for (i = 0; i < seq->client->pool->nr_families; i++) {
+		fprintf(out, " family %u of %llu tokens, %llu computed, %llu slots, %llu nodes:", i,
+			(u64)seq->tokens, (u64)seq->computed, (u64)seq->reserved,
+			(u64)seq->nr_published);
+		for (j = 0; j < seq->table[i].nr; j++)
+			fprintf(out, " %x", seq->table[i].at[j]);
+	}
+}
+
+static void kvpt_write_remap(FILE *out, const struct kvp_seq *seq)
+{
+	const struct kvp_remap *remap = seq->remap;
+	u32 i;
+
+	kvpt_write_inside(out, seq);
+	fprintf(out, " becomes, with %llu computed:", (u64)remap->computed);
+	kvpt_write_inside(out, remap->staged);
+	kvpt_write_places(out, remap->staged);
+	kvpt_write_uses(out, remap->staged);
+	fprintf(out, " holds");
+	for (i = 0; i < remap->nr_held; i++)
+		fprintf(out, " %x", remap->held[i]);
+}
+
 static void kvpt_write_client(FILE *out, struct kvp_client *client)
 {
 	u32 i, j;
@@ -87,8 +127,11 @@ static void kvpt_write_client(FILE *out, struct kvp_client *client)
 		fprintf(out, ", runs");
 		for (j = 0; j < seq->runs.nr; j++)
 			fprintf(out, " %u", seq->runs.at[j]);
-		for (j = 0; j < client->pool->nr_families; j++)
+		for (j = 0; !seq->remap && j < client->pool->nr_families; j++)
 			kvpt_write_table(out, client, seq->id, j);
+		if (seq->remap)
+			kvpt_write_remap(out, seq);
+		kvpt_write_places(out, seq);
 		kvpt_write_uses(out, seq);
 		fputc('\n', out);
 	}

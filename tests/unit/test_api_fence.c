@@ -149,7 +149,7 @@ START_TEST(test_uses_that_cannot_be)
 	kvpr_expect(kvp_use(pool, NULL, 1), -EFAULT, KVP_REASON_POINTER);
 	kvpr_expect(kvp_use(pool, uses, KVP_MAX_CALL_BLOCKS + 1), -EOVERFLOW, KVP_REASON_COUNT);
 	uses[1] = with(kvp_use_seq_read(seq), 5);
-	uses[1].kind = 3;
+	uses[1].kind = 4;
 	kvpr_expect(kvp_use(pool, uses, 2), -EINVAL, KVP_REASON_VALUE);
 	ck_assert_uint_eq(kvp_error()->where, 1);
 	uses[1] = with(kvp_use_seq_read(seq), KVP_MAX_FENCE);

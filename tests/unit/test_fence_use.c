@@ -85,7 +85,7 @@ START_TEST(test_values)
 	kvpt_ok(kvpt_alloc(a, 0, 1, &block));
 	refused_entry(ENTRY({ .kind = 0, .id = seq, .value = 1, .write_from = KVP_POS_END }),
 		      -EINVAL, KVP_REASON_VALUE);
-	refused_entry(ENTRY({ .kind = 3, .id = seq, .value = 1, .write_from = KVP_POS_END }),
+	refused_entry(ENTRY({ .kind = 4, .id = seq, .value = 1, .write_from = KVP_POS_END }),
 		      -EINVAL, KVP_REASON_VALUE);
 	refused_entry(ENTRY(KVPT_READ(seq, t, KVP_MAX_FENCE)), -EINVAL, KVP_REASON_VALUE);
 	refused_entry(ENTRY(KVPT_READ(seq, t, ~0ULL)), -EINVAL, KVP_REASON_VALUE);

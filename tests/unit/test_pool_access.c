@@ -492,7 +492,8 @@ START_TEST(test_as_many_backings_as_there_may_be)
 END_TEST
 
 /* What any door can do. */
-#define CORE_FEATURES	(KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS | KVP_FEATURE_FENCE | KVP_FEATURE_ADMIT)
+#define CORE_FEATURES	(KVP_FEATURE_SEQ | KVP_FEATURE_EVENTS | KVP_FEATURE_FENCE | KVP_FEATURE_ADMIT | \
+			 KVP_FEATURE_REMAP)
 
 START_TEST(test_door_without_descriptors)
 {

@@ -41,6 +41,10 @@ struct call {
 		struct kvp_seq_table table;
 		struct kvp_seq_export export;
 		struct kvp_seq_import import;
+		struct kvp_seq_positions positions;
+		struct kvp_remap_begin begin;
+		struct kvp_remap_moves moves;
+		struct kvp_remap_end end;
 		struct kvp_prefix_match match;
 		struct kvp_prefix_release release;
 		struct kvp_prefix_publish publish;
@@ -62,6 +66,7 @@ struct call {
 		struct kvp_use_entry entry;
 		struct kvp_fence fence;
 		struct kvp_admit_need need;
+		struct kvp_piece piece;
 	};
 	u8 out[4096];
 	u64 in[2];
@@ -189,6 +194,53 @@ static void fill_import(int fd, struct call *call)
 
 	kvpv_ok(kvpv_export(fd, kvpv_computed(fd, 1, tokens, 4), &file, NULL));
 	call->import = (struct kvp_seq_import){ .fd = file };
+}
+
+static void fill_positions(int fd, struct call *call)
+{
+	call->positions = (struct kvp_seq_positions){
+		.seq = kvpv_computed(fd, 1, tokens, 4),
+		.runs = kvpv_ptr(call->out),
+		.nr_runs = 4,
+	};
+}
+
+static void fill_begin(int fd, struct call *call)
+{
+	u64 seq = kvpv_computed(fd, 1, tokens, 8);
+
+	call->piece = (struct kvp_piece){ .seq = seq, .from = 2, .length = 6 };
+	call->begin = (struct kvp_remap_begin){
+		.seq = seq,
+		.pieces = kvpv_ptr(&call->piece),
+		.nr_pieces = 1,
+	};
+}
+
+/* The sequence of a remap that is open. */
+static u64 begun(int fd, struct call *call)
+{
+	fill_begin(fd, call);
+	kvpv_ok(kvpv_do(fd, KVP_OP_REMAP_BEGIN, &call->begin));
+	return call->begin.seq;
+}
+
+static void fill_moves(int fd, struct call *call)
+{
+	u64 seq = begun(fd, call);
+
+	call->moves = (struct kvp_remap_moves){
+		.seq = seq,
+		.moves = kvpv_ptr(call->out),
+		.nr_moves = 4,
+	};
+}
+
+static void fill_end(int fd, struct call *call)
+{
+	u64 seq = begun(fd, call);
+
+	call->end = (struct kvp_remap_end){ .seq = seq };
 }
 
 static void fill_match(int fd, struct call *call)
@@ -336,6 +388,11 @@ static const struct {
 	OP(SEQ_TABLE, USE, kvp_seq_table, fill_table),
 	OP(SEQ_EXPORT, USE, kvp_seq_export, fill_export),
 	OP(SEQ_IMPORT, USE, kvp_seq_import, fill_import),
+	OP(SEQ_POSITIONS, USE, kvp_seq_positions, fill_positions),
+	OP(REMAP_BEGIN, USE, kvp_remap_begin, fill_begin),
+	OP(REMAP_MOVES, USE, kvp_remap_moves, fill_moves),
+	OP(REMAP_COMMIT, USE, kvp_remap_end, fill_end),
+	OP(REMAP_ABORT, USE, kvp_remap_end, fill_end),
 	OP(PREFIX_MATCH, USE, kvp_prefix_match, fill_match),
 	OP(PREFIX_RELEASE, USE, kvp_prefix_release, fill_release),
 	OP(PREFIX_PUBLISH, PUBLISH, kvp_prefix_publish, fill_publish),

@@ -83,6 +83,7 @@
 #define KVP_MAX_NODE_BLOCKS	127		/* that cover one index node, all families */
 #define KVP_MAX_SEQ_TOKENS	(1ULL << 32)
 #define KVP_MAX_BATCH		256
+#define KVP_MAX_PIECES		4096		/* of one remap */
 #define KVP_MAX_BACKINGS	64
 #define KVP_MAX_USES		256	/* open on one sequence that are told apart */
 #define KVP_MAX_FENCE		(1ULL << 63)	/* values of timelines are below */
@@ -180,6 +181,8 @@ struct kvp_head {
  * @KVP_REASON_FENCE_AHEAD: the value is beyond what was announced
  * @KVP_REASON_SHARED: rows to be written are published, or others hold them
  * @KVP_REASON_NOT_GRANTED: the ticket still waits
+ * @KVP_REASON_REMAP_OPEN: the sequence is being remapped
+ * @KVP_REASON_NO_REMAP: no remap of the sequence is open
  * @KVP_REASON_RIGHT_USE: needs KVP_RIGHT_USE
  * @KVP_REASON_RIGHT_PUBLISH: needs KVP_RIGHT_PUBLISH
  * @KVP_REASON_RIGHT_ADMIN: needs KVP_RIGHT_ADMIN
@@ -216,6 +219,9 @@ struct kvp_head {
  * @KVP_REASON_FOREIGN: the export belongs to another pool
  * @KVP_REASON_MAKER_DEAD: the export's maker died, or gave them up, while its rows were being
  *                         written
+ * @KVP_REASON_TAINTED: tokens that do not stand, or were not computed, as their identity says
+ * @KVP_REASON_ATTENDED: rows would not be those of a run that never saw what is removed
+ * @KVP_REASON_NAMESPACE: pieces are of several namespaces; where = the piece
  *
  * A LIMIT_* reason says in @where, by the bit %KVP_WHERE_UID, that it is the limit of the
  * client's uid and not that of the client.
@@ -267,6 +273,8 @@ enum kvp_reason {
 	KVP_REASON_FENCE_AHEAD = 54,
 	KVP_REASON_SHARED = 55,
 	KVP_REASON_NOT_GRANTED = 56,
+	KVP_REASON_REMAP_OPEN = 57,
+	KVP_REASON_NO_REMAP = 58,
 	/* EACCES, EPERM */
 	KVP_REASON_RIGHT_USE = 64,
 	KVP_REASON_RIGHT_PUBLISH = 65,
@@ -305,6 +313,9 @@ enum kvp_reason {
 	KVP_REASON_CLIENT_DEAD = 119,
 	KVP_REASON_FOREIGN = 120,
 	KVP_REASON_MAKER_DEAD = 121,
+	KVP_REASON_TAINTED = 122,
+	KVP_REASON_ATTENDED = 123,
+	KVP_REASON_NAMESPACE = 124,
 };
 
 /* In kvp_head.where, beside a family: the limit is that of the client's uid. */
@@ -326,6 +337,7 @@ enum kvp_reason {
 #define KVP_FEATURE_URING	(1ULL << 6)	/* IORING_OP_URING_CMD */
 #define KVP_FEATURE_FENCE	(1ULL << 7)	/* timelines, uses, reap */
 #define KVP_FEATURE_ADMIT	(1ULL << 8)	/* tickets */
+#define KVP_FEATURE_REMAP	(1ULL << 9)	/* remap, positions */
 
 /**
  * enum kvp_family_kind - what one row family keeps
@@ -427,6 +439,12 @@ enum kvp_op {
 	KVP_OP_SEQ_EXPORT = 0x29,
 	KVP_OP_SEQ_IMPORT = 0x2a,
 	KVP_OP_EXPORT_REVOKE = 0x2b,
+	KVP_OP_SEQ_POSITIONS = 0x2c,
+
+	KVP_OP_REMAP_BEGIN = 0x30,
+	KVP_OP_REMAP_MOVES = 0x31,
+	KVP_OP_REMAP_COMMIT = 0x32,
+	KVP_OP_REMAP_ABORT = 0x33,
 
 	KVP_OP_PREFIX_MATCH = 0x40,
 	KVP_OP_PREFIX_RELEASE = 0x41,
@@ -901,7 +919,7 @@ struct kvp_block_alloc {
  * clamped, and the pool's counter underflow_rejected grows. Errors: EINVAL or
  * EOVERFLOW/COUNT, EINVAL/FAMILY, EINVAL/DUPLICATE (named more often than
  * held), ESTALE/GENERATION, EPERM/NOT_HELD, ENOENT (NO_BLOCK, NO_SEQ,
- * NO_MATCH), EBUSY/SEQ_BUSY, EDQUOT (LIMIT_RAW, LIMIT_METADATA),
+ * NO_MATCH), EBUSY (SEQ_BUSY, REMAP_OPEN), EDQUOT (LIMIT_RAW, LIMIT_METADATA),
  * EOVERFLOW/COUNT (a block's count), ENOMEM/MEMORY; and, where a match's
  * blocks are idle, EDQUOT/LIMIT_BLOCKS, ENOSPC (GUARANTEED, POOL_FULL).
  */
@@ -1036,7 +1054,7 @@ struct kvp_seq_create {
  * private ones, and the caller copies the rows said by @copies and then calls
  * KVP_OP_SEQ_COPIED. At most one node's blocks are copied. All or nothing,
  * over all families. If writing the result fails the tokens stand. Errors: as
- * KVP_OP_SEQ_CREATE; and ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY,
+ * KVP_OP_SEQ_CREATE; and ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN,
  * COPY_PENDING; FENCE_OPEN: rows of the blocks to be copied are being written), EINVAL/POSITION,
  * EINVAL/COUNT (nothing to do), EOVERFLOW/COPIES.
  */
@@ -1067,7 +1085,7 @@ struct kvp_seq_append {
  *            out: the number it had
  *
  * USE. As KVP_OP_SEQ_APPEND, but never allocates a slot. Errors: ENOENT/NO_SEQ,
- * ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING), EINVAL (COUNT, EXTRA,
+ * ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN, COPY_PENDING), EINVAL (COUNT, EXTRA,
  * POSITION), EINVAL/LENGTH (not that many slots are reserved), ENOSPC (NODES, EXTRAS),
  * EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
  */
@@ -1089,7 +1107,7 @@ struct kvp_seq_set_tokens {
  *
  * USE. Never goes back; blocks of WINDOW families that only held rows that the
  * next token cannot attend to, those of tokens before @computed + 1 - @window,
- * are released. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY,
+ * are released. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN,
  * COPY_PENDING; FENCE_OPEN: an open use writes before @computed), EINVAL/LENGTH (below computed,
  * or beyond tokens).
  */
@@ -1108,7 +1126,7 @@ struct kvp_seq_advance {
  * are let go. Nothing happens if none are pending. Where work copies them: use the sequence
  * first, then this may be said at once. FREE: ends the sequence;
  * gives back exactly what its tables name, when no work may touch it any more (see "Fences").
- * Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY/SEQ_BUSY; COPIED with open uses:
+ * Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN); COPIED with open uses:
  * EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
  */
 struct kvp_seq_id {
@@ -1132,7 +1150,7 @@ struct kvp_seq_id {
  * these the child gets private copies. Of the child tokens = computed =
  * reserved = @tokens. A STATE family can be forked only at the end of what is
  * computed. If writing the result fails the child is freed. Errors:
- * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING),
+ * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN, COPY_PENDING),
  * EINVAL/LENGTH, EOVERFLOW/COPIES, EOPNOTSUPP (STATE_FAMILY, WINDOW_RELEASED),
  * ENOSPC, EFBIG, EDQUOT, ENOMEM as KVP_OP_SEQ_CREATE, EOVERFLOW/COUNT (a
  * block's count), EBUSY/FENCE_OPEN (an open use writes before @tokens, or at all where there is a
@@ -1156,8 +1174,8 @@ struct kvp_seq_fork {
  *
  * USE. Reserved slots beyond the kept tokens go too, whole blocks are given back.
  * tokens == what the sequence has just drops the unused reservation. Errors:
- * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING), EINVAL/LENGTH (more than
- * it has), EOPNOTSUPP/STATE_FAMILY (below what is computed, other than 0),
+ * ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN, COPY_PENDING), EINVAL/LENGTH
+ * (more than it has), EOPNOTSUPP/STATE_FAMILY (below what is computed, other than 0),
  * EOPNOTSUPP/WINDOW_RELEASED (rows that the window needs there are gone); with open uses
  * EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY, and with a STATE family EBUSY/FENCE_OPEN (its state is
  * being taken beyond @tokens). What open uses were to compute beyond @tokens does not
@@ -1184,7 +1202,7 @@ struct kvp_seq_truncate {
  * @nr_reserved: out
  * @nr_published: out: tokens in published nodes from the start
  *
- * USE. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY/SEQ_BUSY, EINVAL/FAMILY.
+ * USE. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN), EINVAL/FAMILY.
  */
 struct kvp_seq_table {
 	struct kvp_head head;
@@ -1219,7 +1237,8 @@ struct kvp_seq_table {
  * them; if the maker dies before they pass, or truncates the sequence below, the contents are
  * suspect for ever.
  * Errors: EOPNOTSUPP/DOOR (without KVP_FEATURE_EXPORT), ENOENT/NO_SEQ,
- * ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING, STAGED), EOPNOTSUPP/STATE_FAMILY (its state
+ * ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN, COPY_PENDING, STAGED),
+ * EOPNOTSUPP/STATE_FAMILY (its state
  * would go on changing), EINVAL/LENGTH (the node in which the computed tokens end has more
  * slots: truncate first), EDQUOT (LIMIT_EXPORTS, LIMIT_SEQS, LIMIT_SLOTS, LIMIT_METADATA,
  * LIMIT_CLIENTS), ENOMEM/MEMORY, EMFILE, ENFILE.
@@ -1266,6 +1285,234 @@ struct kvp_seq_import {
 struct kvp_export_revoke {
 	struct kvp_head head;
 	__u64 export_id;
+};
+
+/* ---- remap --------------------------------------------------------------- */
+
+/**
+ * DOC: Positions, taint, remap
+ *
+ * A token of a sequence has an index (how many tokens stand before it), a position (that for
+ * which its K is rotated), and the position at which it was computed. The three are the same until
+ * a remap says otherwise. The pool keeps positions as runs of consecutive ones. A token that is
+ * appended has the position after that of the token before it.
+ *
+ * Blocks may be published under plain identity only if each of their tokens stands at its index,
+ * was computed there, and attended to exactly the tokens before it; and, in pools with windows,
+ * only if they were not moved. The first token for which this
+ * fails *taints* the sequence from there on, with whatever is appended later: publish refuses
+ * these tokens (EKEYREJECTED/TAINTED). Fork, export and import carry the taint, truncate below it
+ * ends it.
+ *
+ * A *remap* is the one operation that changes which rows stand where in a sequence. BEGIN says what
+ * the sequence is to be: *pieces* of itself, or of other sequences of the client in the same
+ * namespace, in order, and at which positions. What keeps index modulo index_tokens and position,
+ * by whole index nodes, stays by reference; all other tokens that have rows become part of
+ * *moves* (KVP_OP_REMAP_MOVES) to fresh blocks: no byte is written where somebody reads, and
+ * nothing is lost until COMMIT. Whoever carries out the moves derives K from its pre-RoPE form
+ * for the new position in one rotation, unless the move is KEEP, and copies all else as it is.
+ *
+ * Between BEGIN and COMMIT or ABORT the sequence is busy (EBUSY/REMAP_OPEN) to everything but
+ * these, MOVES, and uses of kind %KVP_USE_REMAP, which cover what is read and what is written.
+ * COMMIT and ABORT return at once: sources and targets are held back until these uses have passed,
+ * and what is moved counts as computed then (without a use: at COMMIT). A client that dies
+ * leaves the sequence as it was, and then frees it with the rest.
+ *
+ * What is true of the survivors afterwards has a name:
+ *
+ * - %KVP_NEVER_SAW: no token of the sequence that has rows attended to one that is gone from before
+ *   it, and each
+ *   stands at the position at which it was computed: K, V and what follows are those of a run
+ *   that never saw what was removed;
+ * - %KVP_REPOSITIONED: otherwise. Each K is the rotation of its raw K to its position, exactly; but
+ *   rows keep the influence of what they attended to. @attended counts the tokens that had
+ *   attended to something that is gone from before them; 0 is possible, and still not NEVER_SAW.
+ */
+
+/* A piece's positions: */
+#define KVP_PIECE_INDEX		0	/* the index that each token gets */
+#define KVP_PIECE_KEEP		1	/* those that the tokens have */
+#define KVP_PIECE_AT		2	/* consecutive ones from @position on */
+
+/* A piece: its ids only; rows are to be computed anew, by whoever computes the sequence on. */
+#define KVP_PIECE_RECOMPUTE	(1U << 0)
+#define KVP_PIECE_FLAGS_ALL	KVP_PIECE_RECOMPUTE
+
+/**
+ * struct kvp_piece - tokens in a row that a sequence is to have
+ * @seq: whose they are: the sequence's own, or of another one of the client
+ * @from: first token
+ * @length: how many, > 0
+ * @position: with KVP_PIECE_AT: of the first token; else 0
+ * @positions: KVP_PIECE_INDEX, KEEP or AT
+ * @flags: KVP_PIECE_RECOMPUTE
+ */
+struct kvp_piece {
+	__u64 seq;
+	__u64 from;
+	__u64 length;
+	__u64 position;
+	__u32 positions;
+	__u32 flags;
+};
+
+/* What is guaranteed; see "Positions, taint, remap". */
+#define KVP_NEVER_SAW		1
+#define KVP_REPOSITIONED	2
+
+/* Refuse whatever would not be NEVER_SAW. */
+#define KVP_REMAP_REQUIRE_NEVER_SAW	(1U << 0)
+#define KVP_REMAP_FLAGS_ALL		KVP_REMAP_REQUIRE_NEVER_SAW
+
+/**
+ * struct kvp_remap_begin - KVP_OP_REMAP_BEGIN: what a sequence is to become
+ * @head: KVP_REMAP_REQUIRE_NEVER_SAW
+ * @seq: the sequence
+ * @pieces: in: array of struct kvp_piece, in order; tokens of one sequence may stand once
+ * @nr_pieces: how many; 0: it becomes empty
+ * @guarantee: out: KVP_NEVER_SAW or KVP_REPOSITIONED
+ * @reserve: in: slots beyond the tokens
+ * @tokens: out: ids that it will have
+ * @computed: out: of these, tokens from the start that will have rows
+ * @moved: out: of these, tokens that are moved
+ * @nr_moves: out: moves of all families (KVP_OP_REMAP_MOVES)
+ * @attended: out: tokens with rows that had attended to some that are gone, or stand behind them
+ *            now, by this remap or an earlier one
+ * @tainted_from: out: see struct kvp_seq_positions, of what it will be
+ *
+ * USE. Tokens without rows, in the end or by RECOMPUTE, come after all that have some. A sequence
+ * that others' pieces are of is not changed, but is busy during the call. All or nothing, over
+ * all families. If writing the result fails it is aborted. Of reasons that are about a family, or a
+ * block's count, where is the family.
+ * Errors, where = the piece: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, COPY_PENDING,
+ * REMAP_OPEN; FENCE_OPEN: work writes rows of a piece), EINVAL (VALUE: length, positions or flags;
+ * LENGTH: beyond the source's tokens; DUPLICATE; UNPUBLISHED: rows after tokens without some),
+ * EOVERFLOW (COUNT: pieces, or a block's count; LENGTH: the tokens, or a position, beyond
+ * KVP_MAX_SEQ_TOKENS), EKEYREJECTED (NAMESPACE: a piece of another one; ATTENDED: not
+ * NEVER_SAW), EOPNOTSUPP (STATE_FAMILY; WINDOW_RELEASED: rows that the window would need are gone),
+ * ENOSPC, EFBIG, EDQUOT, ENOMEM as KVP_OP_SEQ_CREATE.
+ */
+struct kvp_remap_begin {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 pieces;
+	__u32 nr_pieces;
+	__u32 guarantee;
+	__u64 reserve;
+	__u64 tokens;
+	__u64 computed;
+	__u64 moved;
+	__u64 nr_moves;
+	__u64 attended;
+	__u64 tainted_from;
+};
+
+/* A move: K is moved as it is, its position stays. */
+#define KVP_MOVE_KEEP		(1U << 0)
+
+/**
+ * struct kvp_move - rows to be written
+ * @src: block to read
+ * @dst: block to write
+ * @src_row: first row there
+ * @dst_row: first row there
+ * @rows: how many
+ * @flags: KVP_MOVE_KEEP
+ * @position: of the first row from now on; the others follow
+ */
+struct kvp_move {
+	__u64 src;
+	__u64 dst;
+	__u32 src_row;
+	__u32 dst_row;
+	__u32 rows;
+	__u32 flags;
+	__u64 position;
+};
+
+/**
+ * struct kvp_remap_moves - KVP_OP_REMAP_MOVES: read the plan of an open remap
+ * @head: no flags
+ * @seq: the sequence
+ * @moves: out: array of struct kvp_move, may be null
+ * @nr_moves: in: room there; out: moves written
+ * @family: of which family
+ * @first: in: number of the first to write, among those of the family
+ * @total: out: moves of the family
+ *
+ * USE. By rising token; the plan does not change. Errors: ENOENT (NO_SEQ, NO_REMAP),
+ * ESTALE/GENERATION, EBUSY/SEQ_BUSY, EINVAL/FAMILY.
+ */
+struct kvp_remap_moves {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 moves;
+	__u32 nr_moves;
+	__u32 family;
+	__u64 first;
+	__u64 total;
+};
+
+/**
+ * struct kvp_remap_end - KVP_OP_REMAP_COMMIT and KVP_OP_REMAP_ABORT
+ * @head: no flags
+ * @seq: the sequence
+ *
+ * USE. COMMIT: the sequence is what BEGIN said. The moves are made, or work that makes them was
+ * said with KVP_USE_REMAP. ABORT: it is what it was before. Errors: ENOENT (NO_SEQ, NO_REMAP),
+ * ESTALE/GENERATION, EBUSY/SEQ_BUSY.
+ */
+struct kvp_remap_end {
+	struct kvp_head head;
+	__u64 seq;
+};
+
+/* A run of positions: how its tokens came to be there. */
+#define KVP_POSITIONS_ATTENDED	(1U << 0)	/* they attended to tokens that are gone */
+#define KVP_POSITIONS_MISSED	(1U << 1)	/* they did not attend to all before them */
+#define KVP_POSITIONS_UNNAMED	(1U << 2)	/* extra digests of theirs were lost */
+
+/**
+ * struct kvp_positions - tokens with consecutive positions
+ * @first: index of the first
+ * @position: of the first
+ * @computed_at: position at which the first was computed, or will be
+ * @flags: KVP_POSITIONS_*
+ * @reserved: 0
+ */
+struct kvp_positions {
+	__u64 first;
+	__u64 position;
+	__u64 computed_at;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/**
+ * struct kvp_seq_positions - KVP_OP_SEQ_POSITIONS: where the tokens of a sequence stand
+ * @head: no flags
+ * @seq: the sequence
+ * @runs: out: array of struct kvp_positions, by rising @first, without gaps; may be null
+ * @nr_runs: in: room there; out: written
+ * @reserved: 0
+ * @total: out: how many there are; a sequence that was never remapped has one, or none if it
+ *         has no tokens
+ * @next: out: position of the next token that is appended
+ * @tainted_from: out: first token that may not be published, KVP_POS_END: none
+ * @attended: out: tokens with rows that had attended to tokens that are gone
+ *
+ * USE. Errors: ENOENT/NO_SEQ, ESTALE/GENERATION, EBUSY (SEQ_BUSY, REMAP_OPEN).
+ */
+struct kvp_seq_positions {
+	struct kvp_head head;
+	__u64 seq;
+	__u64 runs;
+	__u32 nr_runs;
+	__u32 reserved;
+	__u64 total;
+	__u64 next;
+	__u64 tainted_from;
+	__u64 attended;
 };
 
 /* ---- prefix -------------------------------------------------------------- */
@@ -1335,13 +1582,14 @@ struct kvp_prefix_release {
  * @nr_shared: out: nodes that somebody had published already
  *
  * PUBLISH. Publishes the full, computed nodes that no open use writes; they are immutable from
- * now on.
+ * now on. It ends before a node of which a block is published as another one's.
  * Where equal content is published already the sequence takes those blocks and
  * gives its own back, so block ids in its table may change (read them again
  * with KVP_OP_SEQ_TABLE); with KEEP it keeps its own, and also where taking
  * them would pass the client's limit or others' guarantees. Errors:
  * ENOENT/NO_SEQ, ESTALE (GENERATION, INVALIDATED), EBUSY (SEQ_BUSY,
- * COPY_PENDING), EACCES/RIGHT_PUBLISH; with open uses EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
+ * COPY_PENDING, REMAP_OPEN), EKEYREJECTED/TAINTED (tokens of these nodes are tainted: @limit at
+ * most @tainted_from), EACCES/RIGHT_PUBLISH; with open uses EDQUOT/LIMIT_METADATA, ENOMEM/MEMORY.
  */
 struct kvp_prefix_publish {
 	struct kvp_head head;
@@ -1472,17 +1720,18 @@ struct kvp_timeline_create {
 
 #define KVP_USE_SEQ	1	/* a sequence */
 #define KVP_USE_BLOCK	2	/* a block on which the client has a raw reference */
+#define KVP_USE_REMAP	3	/* what an open remap of a sequence reads and writes */
 
 /**
  * struct kvp_use_entry - what one piece of work touches, and when it has done so
  * @kind: KVP_USE_*
  * @timeline: of the fence
- * @id: of the sequence or block
+ * @id: of the sequence or block; REMAP: of the sequence
  * @value: of the fence, below KVP_MAX_FENCE; above what the timeline has
- * @write_from: SEQ: first token whose row is written, KVP_POS_END: none; BLOCK: 0. Work that writes
- *              reads of a WINDOW family no more than the window before this token
+ * @write_from: SEQ: first token whose row is written, KVP_POS_END: none; others: 0. Work that
+ *              writes reads of a WINDOW family no more than the window before this token
  * @computed_to: SEQ: tokens from the start that have rows when it has passed, at least
- *               @write_from, at most the slots; 0 where none is written; BLOCK: 0
+ *               @write_from, at most the slots; 0 where none is written; others: 0
  */
 struct kvp_use_entry {
 	__u32 kind;
@@ -1506,7 +1755,8 @@ struct kvp_use_entry {
  * apart; beyond that uses of one timeline count as one that passes with the last.
  * Errors, where = the entry: EINVAL or EOVERFLOW/COUNT, EINVAL/VALUE (kind, value, write_from or
  * computed_to), ENOENT/NO_TIMELINE, EINVAL/FENCE_PASSED (the timeline has that value: the work
- * was launched before it was said), EINVAL/POSITION (rows between what is computed, or will be,
+ * was launched before it was said), ENOENT/NO_REMAP, EBUSY/REMAP_OPEN (SEQ: use the remap),
+ * EINVAL/POSITION (rows between what is computed, or will be,
  * and @write_from would be missing), EINVAL/LENGTH (@computed_to beyond the slots), EBUSY/SHARED
  * (rows to be written are published, or a fork's too), ENOENT (NO_SEQ, NO_BLOCK),
  * ESTALE/GENERATION, EPERM/NOT_HELD, EBUSY/SEQ_BUSY, EOVERFLOW/COUNT (a block's count),
