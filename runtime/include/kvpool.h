@@ -871,5 +871,6 @@ int kvp_block_make_private(struct kvp_pool *pool, uint64_t *block);
 #include "kvpool_fence.h"
 #include "kvpool_rope.h"
 #include "kvpool_rows.h"
+#include "kvpool_remap.h"
 
 #endif /* KVPOOL_H */

@@ -99,8 +99,7 @@ int kvp_rope_rotate(const struct kvp_rope_row *row, const uint32_t *position);
 
 /* ---- moves ----------------------------------------------------------------------- */
 
-/* The tokens keep their positions: K is copied like everything else. */
-#define KVP_MOVE_KEEP		(1U << 0)
+/* KVP_MOVE_KEEP: the tokens keep their positions: K is copied like everything else. */
 #define KVP_MOVE_FLAGS_ALL	KVP_MOVE_KEEP
 
 /**
@@ -110,7 +109,7 @@ int kvp_rope_rotate(const struct kvp_rope_row *row, const uint32_t *position);
  * @src_row: slot of the first one
  * @dst_row: where that one goes
  * @nr: rows, > 0; both ranges lie inside their block
- * @flags: KVP_MOVE_*
+ * @flags: KVP_MOVE_KEEP
  * @position: of the first row from now on; the next ones follow it. Read without KEEP and
  *            without @positions, else 0
  * @positions: position of each row, or NULL; where the family's ropes have axis_of_pair three a

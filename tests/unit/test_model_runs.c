@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the eviction of a span leaves behind, on the model: which runs are bit-equal to one that
- * never had the span, and which are not and must not be called so. Spans are taken out row
- * by row here, K being rotated again from KRAW, and by the arrays of contiguous.h: both say
- * what any faster way has to give.
+ * never had the span, and which are not and must not be called so. Spans are taken out by
+ * kvp_seq_evict(); row by row, K being rotated again from KRAW; and by the arrays of
+ * contiguous.h: all three give the same bits.
  */
 #include <check.h>
 #include <errno.h>
@@ -30,6 +30,8 @@ static struct engine engine;
 static uint32_t ids[NR_ALL];
 static struct run_story story;
 
+enum way { BY_ROWS, BY_POOL, NR_WAYS };
+
 static void begin(int which)
 {
 	model = &models[which];
@@ -50,7 +52,7 @@ static void end(void)
 	models_close(&engine);
 }
 
-/* ---- a span leaves, row by row ---- */
+/* ---- a span leaves ---- */
 
 /* K of a row of all planes, anew from its KRAW. */
 static void rotate_row(float *row, uint32_t position)
@@ -71,7 +73,7 @@ static void rotate_row(float *row, uint32_t position)
 }
 
 /* The run goes on with another sequence, whose rows are those of the old one without the span's. */
-static void evict(struct run *run, bool reposition)
+static void evict_by_rows(struct run *run, bool reposition)
 {
 	uint32_t plane = model->config.n_layers * model->kv_dim, row = ENGINE_NR_PLANES * plane, i;
 	uint32_t rest = run->seq.nr - NR_PREFIX - NR_SPAN, nr = NR_PREFIX + rest, tokens[NR_ALL];
@@ -96,10 +98,29 @@ static void evict(struct run *run, bool reposition)
 	free(rows);
 }
 
-static void run_evicted(enum run_order order, bool reposition, struct run *run)
+/* The pool is not told of segments: to it, all behind the span had attended. */
+static void evict_by_pool(struct run *run, bool reposition)
+{
+	uint32_t rest = run->seq.nr - NR_PREFIX - NR_SPAN;
+	struct kvp_remapped done;
+
+	kvpr_ok(kvp_seq_evict(engine.pool, run->seq.id, NR_PREFIX, NR_PREFIX + NR_SPAN,
+			      reposition ? 0 : KVP_EVICT_GAP, 2, &done));
+	ck_assert_uint_eq(done.guarantee, rest ? KVP_REPOSITIONED : KVP_NEVER_SAW);
+	ck_assert_uint_eq(done.attended, rest);
+	ck_assert_uint_eq(done.tokens, NR_PREFIX + rest);
+	ck_assert_uint_eq(done.computed, NR_PREFIX + rest);
+	ck_assert_uint_eq(done.tainted_from, rest ? NR_PREFIX : KVP_POS_END);
+	engine_removed(&run->seq, NR_PREFIX, NR_PREFIX + NR_SPAN, reposition);
+}
+
+static void run_evicted(enum run_order order, bool reposition, enum way way, struct run *run)
 {
 	model_ok(run_before(&engine, &story, order, run));
-	evict(run, reposition);
+	if (way == BY_POOL)
+		evict_by_pool(run, reposition);
+	else
+		evict_by_rows(run, reposition);
 	model_ok(run_after(run, reposition ? 0 : NR_SPAN));
 }
 
@@ -156,12 +177,13 @@ static void expect_different(const struct run *a, const struct run *b)
 }
 
 /* An eviction from @order, against @control: equal, or not; and not like the other controls. */
-static void compare(enum run_order order, bool reposition, enum run_control control, bool equal)
+static void compare_way(enum run_order order, bool reposition, enum run_control control,
+			bool equal, enum way way)
 {
 	struct run run, other;
 	int i;
 
-	run_evicted(order, reposition, &run);
+	run_evicted(order, reposition, way, &run);
 	expect_contiguous(&run, order, reposition);
 	for (i = RUN_KEPT_SPAN; i <= RUN_GAP; i++) {
 		model_ok(run_control(&engine, &story, i, &other));
@@ -172,6 +194,14 @@ static void compare(enum run_order order, bool reposition, enum run_control cont
 		run_end(&other);
 	}
 	run_end(&run);
+}
+
+static void compare(enum run_order order, bool reposition, enum run_control control, bool equal)
+{
+	enum way way;
+
+	for (way = BY_ROWS; way < NR_WAYS; way++)
+		compare_way(order, reposition, control, equal, way);
 }
 
 /* ---- tests ---- */
@@ -246,6 +276,48 @@ START_TEST(test_replayed)
 }
 END_TEST
 
+/* The pool drops the rows, and says which tokens are to be computed. */
+START_TEST(test_replayed_by_the_pool)
+{
+	const struct engine_step kept = { .nr = NR_KEPT };
+	struct kvp_remapped done;
+	struct run run, control;
+
+	begin(_i);
+	model_ok(run_before(&engine, &story, RUN_ATTENDED, &run));
+	kvpr_ok(kvp_seq_evict(engine.pool, run.seq.id, NR_PREFIX, NR_PREFIX + NR_SPAN,
+			      KVP_EVICT_REPLAY | KVP_EVICT_NEVER_SAW, 1, &done));
+	ck_assert_uint_eq(done.guarantee, KVP_NEVER_SAW);
+	ck_assert_uint_eq(done.computed, NR_PREFIX);
+	ck_assert_uint_eq(done.tokens, NR_PREFIX + NR_KEPT);
+	ck_assert_uint_eq(done.tainted_from, KVP_POS_END);
+	engine_removed(&run.seq, NR_PREFIX, NR_PREFIX + NR_SPAN, true);
+	run.seq.computed = NR_PREFIX;
+	model_ok(engine_compute(&engine, &run.seq, &kept, NULL));
+	model_ok(run_after(&run, 0));
+	model_ok(run_control(&engine, &story, RUN_NEVER_SAW, &control));
+	expect_equal(&run, &control);
+	run_end(&control);
+	run_end(&run);
+	end();
+}
+END_TEST
+
+/* Who wants a run that never saw the span, or none, is told before a byte moves. */
+START_TEST(test_refused_after_others_attended)
+{
+	struct run run;
+
+	begin(_i);
+	model_ok(run_before(&engine, &story, RUN_ATTENDED, &run));
+	kvpr_expect(kvp_seq_evict(engine.pool, run.seq.id, NR_PREFIX, NR_PREFIX + NR_SPAN,
+				  KVP_EVICT_NEVER_SAW, 1, NULL), -EKEYREJECTED,
+		    KVP_REASON_ATTENDED);
+	run_end(&run);
+	end();
+}
+END_TEST
+
 /* NEVER_SAW: the segment has not attended to the span, and was computed where it ends up. */
 START_TEST(test_segment_computed_where_it_ends_up)
 {
@@ -305,6 +377,8 @@ static Suite *suite(int nr)
 	tcase_add_loop_test(tc, test_evicted_after_others_attended, 0, nr);
 	tcase_add_loop_test(tc, test_gap_after_others_attended, 0, nr);
 	tcase_add_loop_test(tc, test_replayed, 0, nr);
+	tcase_add_loop_test(tc, test_replayed_by_the_pool, 0, nr);
+	tcase_add_loop_test(tc, test_refused_after_others_attended, 0, nr);
 	tcase_add_loop_test(tc, test_segment_computed_where_it_ends_up, 0, nr);
 	tcase_add_loop_test(tc, test_segment_with_gap, 0, nr);
 	tcase_add_loop_test(tc, test_segment_repositioned, 0, nr);
