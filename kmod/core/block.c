@@ -234,18 +234,30 @@ bool kvp_block_recycle_locked(struct kvp_family *family, u32 index)
 }
 
 /**
- * kvp_block_to_free_locked - put a block on the free list
+ * kvp_block_to_free_after_locked - put a block on the free list
+ * @family: the block's family
+ * @index: the block, on no list, named by nobody, not charged
+ * @after: a block that is on the free list, KVP_NIL: to the front
+ */
+void kvp_block_to_free_after_locked(struct kvp_family *family, u32 index, u32 after)
+{
+	u32 *place = after == KVP_NIL ? &family->free : &family->blocks[after].next;
+	struct kvp_block *block = &family->blocks[index];
+
+	kvp_block_set_state_locked(family, block, KVP_BLOCK_FREE);
+	block->owner = KVP_NIL;
+	block->next = *place;
+	*place = index;
+}
+
+/**
+ * kvp_block_to_free_locked - put a block on the front of the free list
  * @family: the block's family
  * @index: the block, on no list, named by nobody, not charged
  */
 void kvp_block_to_free_locked(struct kvp_family *family, u32 index)
 {
-	struct kvp_block *block = &family->blocks[index];
-
-	kvp_block_set_state_locked(family, block, KVP_BLOCK_FREE);
-	block->owner = KVP_NIL;
-	block->next = family->free;
-	family->free = index;
+	kvp_block_to_free_after_locked(family, index, KVP_NIL);
 }
 
 /**

@@ -245,6 +245,7 @@ void kvp_block_hold_back_locked(struct kvp_pool *pool, struct kvp_family *family
 void kvp_block_come_back_locked(struct kvp_pool *pool, struct kvp_family *family, u32 index);
 void kvp_blocks_drop_locked(struct kvp_client *client, struct kvp_family *family, const u32 *at,
 			    u64 nr, enum kvp_drop how);
+void kvp_block_to_free_after_locked(struct kvp_family *family, u32 index, u32 after);
 void kvp_block_to_free_locked(struct kvp_family *family, u32 index);
 bool kvp_block_recycle_locked(struct kvp_family *family, u32 index);
 

@@ -330,21 +330,23 @@ int kvp_take_sliced(struct kvp_call *call, const struct kvp_need *need,
  * kvp_give_back_sliced - end the reservation of what is still in @taken
  * @client: whose it is
  * @taken: becomes empty
+ *
+ * What was free is so in the order in which it was before, unless others got the lock.
  */
 void kvp_give_back_sliced(struct kvp_client *client, struct kvp_taken *taken)
 {
 	struct kvp_pool *pool = client->pool;
-	u32 i, index;
+	u32 i, index, last;
 
 	for (i = 0; i < pool->nr_families; i++) {
 		struct kvp_family *family = &pool->family[i];
 
-		while (taken->nr_blocks[i]) {
+		for (last = KVP_NIL; taken->nr_blocks[i]; last = pool->touched ? index : KVP_NIL) {
 			index = taken->blocks[i];
 			taken->blocks[i] = family->blocks[index].next;
 			taken->nr_blocks[i]--;
 			kvp_uncharge_locked(pool, i, client->slot, 1);
-			kvp_block_to_free_locked(family, index);
+			kvp_block_to_free_after_locked(family, index, last);
 			kvp_slice_step(pool, 1);
 		}
 		taken->last[i] = KVP_NIL;
