@@ -102,23 +102,6 @@ VEC void half_store(void *at, half_t half, bool stream)
 
 #include "vector.h"
 
-/* Whole lines go past the caches; what is before and behind them does not. */
-static TARGET void stream(void *to_, const void *from_, uint64_t bytes)
-{
-	char *to = to_;
-	const char *from = from_;
-	uint64_t head = -(uintptr_t)to & 63, i;
-
-	if (bytes < 256 || to == from) {
-		memmove(to, from, bytes);
-		return;
-	}
-	memmove(to, from, head);
-	for (i = head; i + 64 <= bytes; i += 64)
-		bits_store(to + i, bits_load(from + i), true);
-	memmove(to + i, from + i, bytes - i);
-}
-
 const struct kvp_cpu kvp_cpu_avx512 = { "avx512", stream, rotate };
 
 #endif

@@ -200,3 +200,27 @@ static void rotate(const struct kvp_rotation *rotation, const struct kvp_heads *
 	if (pairs % at_once)
 		kvp_heads_rest(rotation, heads, cosines, sines, pairs - pairs % at_once);
 }
+
+/* Whole lines go past the caches; what is before and behind them does not. */
+static TARGET void stream(void *to_, const void *from_, uint64_t bytes)
+{
+	const uint32_t parts = 64 / sizeof(bits_t);
+	char *to = to_;
+	const char *from = from_;
+	uint64_t head = -(uintptr_t)to & 63, i;
+	bits_t line[64 / sizeof(bits_t)];
+	uint32_t k;
+
+	if (bytes < 256 || to == from) {
+		memmove(to, from, bytes);
+		return;
+	}
+	memmove(to, from, head);
+	for (i = head; i + 64 <= bytes; i += 64) {
+		for (k = 0; k < parts; k++)
+			line[k] = bits_load(from + i + k * sizeof(bits_t));
+		for (k = 0; k < parts; k++)
+			bits_store(to + i + k * sizeof(bits_t), line[k], true);
+	}
+	memmove(to + i, from + i, bytes - i);
+}
