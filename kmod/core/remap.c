@@ -183,7 +183,7 @@ static int kvp_piece_take(struct kvp_remapping *r, u32 i)
 	source = &r->source[k];
 	*part = (struct kvp_part){
 		.to = r->tokens,
-		.from = piece->from,
+		.from = array_index_nospec(piece->from, source->seq->tokens),
 		.length = piece->length,
 		.rows = kvp_piece_rows(piece, source->seq),
 		.own = !k,

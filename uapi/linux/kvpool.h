@@ -1470,7 +1470,6 @@ struct kvp_remap_end {
 /* A run of positions: how its tokens came to be there. */
 #define KVP_POSITIONS_ATTENDED	(1U << 0)	/* they attended to tokens that are gone */
 #define KVP_POSITIONS_MISSED	(1U << 1)	/* they did not attend to all before them */
-#define KVP_POSITIONS_UNNAMED	(1U << 2)	/* extra digests of theirs were lost */
 
 /**
  * struct kvp_positions - tokens with consecutive positions
